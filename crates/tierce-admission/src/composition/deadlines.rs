@@ -4,7 +4,7 @@
 //! what is promised to it:
 //!
 //! - in the least supply of any of its guarantees: response times of one task (Shin & Lee, RTSS 2003);
-//! - below a reservation, by its periods: see [`budgets_of_its_own`].
+//! - below a reservation, by its periods: see [`budgets_when`].
 //!
 //! It may be missed where an exact test finds a longer response, or where its task asks for more in the long run than it is
 //! sure to get. Everything else is not shown.
@@ -12,10 +12,7 @@
 use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
-use crate::demand::jobs::{
-    budgets_of_its_own, densest, job, job_and_suspension, requesting, requests, total_bandwidths_of_its_own,
-    vary,
-};
+use crate::demand::jobs::{budgets_when, densest, job, job_and_suspension, requesting, requests, vary};
 use crate::demand::locks::{held_words, spun_words, Waiting};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
@@ -26,7 +23,7 @@ use tierce_analysis::requests::{earliest_deadline, fixed_priority};
 use tierce_analysis::{Demand, Edf, Response, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies;
-use tierce_plan::policies::reservation::{Replenishment, ServerRules};
+use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::show_time;
 use tierce_plan::Shape;
 use tierce_plan::{Load, Plan};
@@ -104,8 +101,8 @@ impl Found<'_> {
             return Deadlines::None;
         };
         // How much others take while they hold locks or spin is a bound.
-        let known = self.overheads.locks.take_nothing();
-        let overload = known && matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply);
+        let overload = matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply)
+            && self.overheads.locks.take_nothing();
         match bound {
             Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
             Some(bound) if bound.exact || overload => Deadlines::MayMiss,
@@ -259,7 +256,7 @@ impl Found<'_> {
 }
 
 /// The response of a task alone below a reservation whose promise holds, if each job begins a period of its own
-/// ([`budgets_of_its_own`]): the deadline of the last budget that it takes. A job comes up to J after its nominal release.
+/// ([`budgets_when`]): the deadline of the last budget that it takes. A job comes up to J after its nominal release.
 fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
     let (_, period) = policies::budget_and_period(policy)?;
@@ -272,10 +269,7 @@ fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) ->
     let params = &plan.edges[edge].params;
     let amount_ns = u64::try_from(amount.to_integer()).ok()?;
     let server = Task { deadline_ns: params[deadline], ..Task::new(amount_ns, params[period]) };
-    let budgets = match rules.replenishment {
-        Replenishment::TotalBandwidth => total_bandwidths_of_its_own(job, &server)?,
-        _ => budgets_of_its_own(job, &server)?,
-    };
+    let budgets = budgets_when(rules.replenishment, job, &server)?;
     Some((budgets - 1) * server.period_ns + server.deadline_ns + job.jitter_ns)
 }
 

@@ -3,6 +3,7 @@
 use tierce_analysis::requests::{Requesting, Requests};
 use tierce_analysis::Task;
 use tierce_guarantee::TIME_MAX_NS;
+use tierce_plan::policies::reservation::Replenishment;
 use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::{Child, Edge, Load, Phase, Phases, Plan, Shape, Work};
 
@@ -173,13 +174,17 @@ pub fn budgets_of_its_own(job: &Task, server: &Task) -> Option<u64> {
     (apart && begins).then_some(budgets)
 }
 
-/// The same of a server that gives a whole budget and a later deadline to whoever wakes, max(now, old deadline) + T, and at once when a budget is used up
-/// (`total-bandwidth`, rule 8 of policy/reservation.c). A job that uses up n budgets leaves the deadline n + 1 periods after it came, so that far the
-/// next one has to be, or deadlines move away.
-pub fn total_bandwidths_of_its_own(job: &Task, server: &Task) -> Option<u64> {
-    let deadlines = (job.work_ns / server.work_ns.max(1)).checked_add(1)?;
-    let apart = deadlines.checked_mul(server.period_ns)? <= job.period_ns.saturating_sub(job.jitter_ns);
-    budgets_of_its_own(job, server).filter(|_| apart)
+/// The same by when budgets are replenished. With `total-bandwidth` (rule 8 of policy/reservation.c) whoever wakes gets a whole budget and the deadline
+/// max(now, old one) + T, and so does who uses one up. A job that uses up n budgets leaves the deadline n + 1 periods after it came: that far
+/// the next one has to be, or deadlines move away.
+pub fn budgets_when(replenishment: Replenishment, job: &Task, server: &Task) -> Option<u64> {
+    let budgets = budgets_of_its_own(job, server)?;
+    let begun = match replenishment {
+        Replenishment::TotalBandwidth => (job.work_ns / server.work_ns.max(1)).checked_add(1)?,
+        _ => budgets,
+    };
+    let apart = begun.checked_mul(server.period_ns)? <= job.period_ns.saturating_sub(job.jitter_ns);
+    apart.then_some(budgets)
 }
 
 /// It always (or never) wants the CPU.

@@ -304,24 +304,25 @@ const COSTS: &str = "how often tasks that wait for locks are switched with `[mac
 
 /// "`bus`, which `low` has for 2ms; `log`, which `other` has for 1ms".
 pub fn spun_words(plan: &Plan, spinning: &Spinning) -> String {
-    let words = |held: &Held| {
-        let (lock, task) = (&plan.locks[held.lock].name, &plan.tasks[held.task].name);
-        format!("`{lock}`, which `{task}` has for {}", show_time(held.length_ns))
-    };
-    spinning.held.iter().map(words).collect::<Vec<_>>().join("; ")
+    listed(plan, &spinning.held, |_| false)
 }
 
 /// "`bus`, which `low` has for 2ms".
 pub fn held_words(plan: &Plan, blocking: &Blocking) -> String {
+    listed(plan, &blocking.held, |lock| plan.locks[lock].protocol.spins())
+}
+
+/// `with_spinning`: whether the length is with the spinning before the section.
+fn listed(plan: &Plan, list: &[Held], with_spinning: impl Fn(usize) -> bool) -> String {
     let words = |held: &Held| {
         let (lock, task) = (&plan.locks[held.lock].name, &plan.tasks[held.task].name);
         let time = show_time(held.length_ns);
-        if plan.locks[held.lock].protocol.spins() {
-            return format!("`{lock}`, which `{task}` spins for and has, for {time} in all");
+        match with_spinning(held.lock) {
+            true => format!("`{lock}`, which `{task}` spins for and has, for {time} in all"),
+            false => format!("`{lock}`, which `{task}` has for {time}"),
         }
-        format!("`{lock}`, which `{task}` has for {time}")
     };
-    blocking.held.iter().map(words).collect::<Vec<_>>().join("; ")
+    list.iter().map(words).collect::<Vec<_>>().join("; ")
 }
 
 fn policy_of(plan: &Plan, node: usize) -> &'static str {

@@ -393,12 +393,12 @@ fn bounded(
     overheads: &Overheads,
 ) -> Option<Option<(usize, Task, u64)>> {
     let Child::Task(task) = plan.edges[edge].child else { return None };
-    let Some(load) = &plan.tasks[task].load else { return Some(None) };
+    if plan.tasks[task].load.is_none() {
+        return Some(None);
+    }
     let conditional = plan.edges[edge].when_spent;
     let stays = !conditional && !shape.moves(plan, edge); // else it may come with work that has waited elsewhere
-    let (job, suspension_ns) = densest(load, 0)
-        .filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
-    let blocking_ns = overheads.locks.most_ns(task)?;
-    let work_ns = job.work_ns.saturating_add(overheads.locks.spin_ns(task));
-    Some(Some((task, Task { work_ns, blocking_ns, ..job }, suspension_ns)))
+    let counted = stays && (overheads.is_none() || !has_other_parents(plan, shape, edge));
+    let (job, suspension_ns) = overheads.locks.suspending(plan, task, 0).filter(|_| counted)?;
+    Some(Some((task, job, suspension_ns)))
 }

@@ -30,7 +30,7 @@
 //! **By wall time** interrupts come off the budgets that they meet. Where the plan has interrupts nothing is sure of such a
 //! budget; with a gain it may grow, and nothing bounds what it takes from those of lower priority.
 
-use crate::demand::jobs::{awake, budgets_of_its_own, job, total_bandwidths_of_its_own};
+use crate::demand::jobs::{awake, budgets_when, job};
 use crate::demand::overheads::Overheads;
 use crate::share::{self, Share};
 use tierce_analysis::{FixedPriority, Response, Supply, Task};
@@ -107,11 +107,8 @@ fn in_step(
     let Child::Task(task) = about.child else { return false };
     let single = shape.task_parents[task].len() == 1;
     let job = plan.tasks[task].load.as_ref().filter(|_| single).and_then(|load| job(load, 0));
-    let budgets = match way.replenishment {
-        Replenishment::TotalBandwidth => total_bandwidths_of_its_own,
-        _ => budgets_of_its_own,
-    };
-    job.is_some_and(|job| budgets(&overheads.job(about.parent, job), server).is_some())
+    let job = job.map(|job| overheads.job(about.parent, job));
+    job.is_some_and(|job| budgets_when(way.replenishment, &job, server).is_some())
 }
 
 /// How long after the begin of its period each budget is there at the latest; or why one is not shown to be in time. `servers`:
