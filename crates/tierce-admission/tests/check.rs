@@ -255,9 +255,9 @@ fn what_cannot_be_known_is_said() {
     assert_eq!(admission.tasks[1].deadlines, Deadlines::Met);
     let admission = inner("edf", "");
     assert!(!admission.holds && admission.nodes[0].open == unknown);
-    assert_eq!(admission.tasks[1].deadlines, Deadlines::MayMiss); // the other one may ask for everything
+    assert_eq!(admission.tasks[1].deadlines, Deadlines::NotShown); // nobody knows the deadlines of the other one
     let admission = inner("edf", ", soft = true");
-    assert!(admission.holds && admission.tasks[1].deadlines == Deadlines::MayMiss);
+    assert!(admission.holds && admission.tasks[1].deadlines == Deadlines::NotShown);
 }
 
 #[test]
@@ -920,7 +920,7 @@ load = {{ period = "10ms", work = "3ms", deadline = "3.5ms" }}
     let (plan, admission) = admit(&spent("5"));
     assert!(!admission.holds, "{}", admission.outline(&plan));
     let deadlines: Vec<_> = admission.tasks.iter().map(|task| task.deadlines).collect();
-    assert_eq!(deadlines, [Deadlines::NotShown, Deadlines::MayMiss]);
+    assert_eq!(deadlines, [Deadlines::NotShown; 2]);
     assert!(admission.tasks.iter().all(|task| task.response.is_none()));
     // Above it nothing changes.
     let (_, admission) = admit(&spent("10"));

@@ -60,6 +60,30 @@ pub fn shares(supplies: &[(u32, Share)], mut rising: Claims) -> Vec<(usize, Opti
     fixed
 }
 
+/// What each of several children of one node gets by its weight if it always wants the CPU, and the others ask for so much (`None`: for
+/// everything): those that ask for less than their weights say leave the rest to the others.
+pub fn of_one(supply: &Share, weights: &[u64], asks: Option<&[Share]>) -> Vec<Share> {
+    let all: u64 = weights.iter().sum();
+    let by_weight = |room: &Share, weight: u64, all: u64| room * ratio(weight, all.max(1));
+    let Some(asks) = asks else {
+        return weights.iter().map(|weight| by_weight(supply, *weight, all)).collect();
+    };
+    let mut order: Vec<usize> = (0..weights.len()).filter(|child| weights[*child] > 0).collect();
+    order.sort_by_cached_key(|child| &asks[*child] * ratio(1, weights[*child]));
+    let share = |child: usize| {
+        let (mut room, mut left) = (supply.clone(), all);
+        for other in order.iter().copied().filter(|other| *other != child) {
+            if asks[other] >= by_weight(&room, weights[other], left) {
+                break;
+            }
+            room -= &asks[other];
+            left -= weights[other];
+        }
+        by_weight(&room, weights[child], left)
+    };
+    (0..weights.len()).map(share).collect()
+}
+
 /// Sets of CPUs that may be full before others. Where any two lie apart or one within the other these are the sets themselves, since
 /// what may be in two that lie apart must be in one of them; else all their unions.
 fn sets(claims: &Claims) -> Option<Vec<Cpus>> {
@@ -95,6 +119,23 @@ mod tests {
         let mut shares = shares(&supplies, all);
         shares.sort_by_key(|(edge, _)| *edge);
         shares.into_iter().map(|(_, share)| share.map_or("?".into(), |share| share.to_string())).collect()
+    }
+
+    #[test]
+    fn who_asks_for_less_leaves_the_rest() {
+        let of_one = |weights: &[u64], asks: &[(u64, u64)]| -> Vec<String> {
+            let asks: Vec<_> = asks.iter().map(|(of, in_)| ratio(*of, *in_)).collect();
+            let shares = super::of_one(&one(), weights, Some(&asks));
+            shares.into_iter().map(|share| share.to_string()).collect()
+        };
+        assert_eq!(of_one(&[1, 1], &[(1, 1), (1, 1)]), ["1/2", "1/2"]);
+        assert_eq!(of_one(&[1, 1], &[(1, 5), (3, 5)]), ["1/2", "4/5"]);
+        // By weight between those that ask for more; the first would take up to its part of what the second leaves.
+        assert_eq!(of_one(&[1, 1, 2], &[(1, 2), (1, 10), (1, 2)]), ["2/5", "1/4", "3/5"]);
+        assert_eq!(of_one(&[1, 1, 2], &[(1, 1), (1, 10), (1, 1)]), ["3/10", "1/4", "3/5"]);
+        // Nothing is asked for, and by how many: none.
+        assert_eq!(of_one(&[3, 1], &[(0, 1), (0, 1)]), ["1", "1"]);
+        assert!(of_one(&[], &[]).is_empty());
     }
 
     #[test]

@@ -90,18 +90,20 @@ impl Found<'_> {
         best.filter(|bound| bound.response != Response::TooLong)
     }
 
-    /// What that bound says of the task's deadlines.
+    /// What that bound says of the task's deadlines; `limited`: it gets no more than what is available to it in the long run.
     pub fn judge(
         &self,
         task: usize,
         bound: Option<Bound>,
         (asked, supply): (Option<&Share>, Option<&Share>),
+        limited: bool,
     ) -> Deadlines {
         let Some(deadline_ns) = self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns) else {
             return Deadlines::None;
         };
         // How much others take while they hold locks or spin is a bound.
-        let overload = matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply)
+        let overload = limited
+            && matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply)
             && self.overheads.locks.take_nothing();
         match bound {
             Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
@@ -144,17 +146,20 @@ impl Found<'_> {
             let excess = excess(test.into(), Some(ns.saturating_sub(deadline_ns)), None);
             return Some(failure(message, show_time(ns), deadline, excess));
         }
-        if let (true, (Some(asked), Some(supply))) = (can, rates) {
+        let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
+        let lacking = matches!(rates, (Some(asked), Some(supply)) if asked > supply) && refusal.is_none();
+        if let (true, (Some(asked), Some(supply))) = (lacking, rates) {
             let message = format!(
-                "It needs up to {} of a CPU{}; in the long run {} is available to it.",
+                "It needs up to {} of a CPU{}; in the long run {}{} is {}available to it.",
                 percent(asked),
                 self.in_each_period(task, load),
-                percent_given(supply)
+                if can { "" } else { "only " },
+                percent_given(supply),
+                if can { "" } else { "sure to be " },
             );
             let excess = excess(RATES.into(), None, Some(asked - supply));
             return Some(failure(message, fraction(asked), fraction(supply), excess));
         }
-        let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
         let why = refusal.map_or_else(|| self.why(task, load), |refusal| refusal.why.clone());
         let message = format!("Nothing bounds its response time, deadline {deadline}: {why}.");
         let none = || format!("no test bounds the response of `{name}`");

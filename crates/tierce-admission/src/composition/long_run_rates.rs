@@ -3,17 +3,19 @@
 
 use crate::bounds::adjacent_reserves;
 use crate::bounds::max_min_shares::{self, Claims};
-use crate::demand::jobs::BudgetParams;
+use crate::demand::jobs::{asks_whatever_it_gets, endless, BudgetParams};
 use crate::demand::locks::Locks;
 use crate::demand::uncounted_threads::{live_sets, of_crowd};
 use crate::laws;
 use crate::laws::policy::Rated;
 use crate::laws::reservation::servers;
 use crate::share::{self, ratio, Share};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tierce_plan::policies;
 use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::policies::slots::Reserve;
+use tierce_plan::policies::PolicyRecord;
 use tierce_plan::Cpus;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Plan};
@@ -35,21 +37,23 @@ pub struct Rates {
     pub edge: Vec<Option<Share>>,
     /// Of nodes, from all their CPUs together.
     node: Vec<Option<Share>>,
+    asks: Asks,
 }
 
 impl Rates {
     /// From the CPUs down.
     pub fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
         let asks = Asks::new(plan, shape, trust);
-        let mut rates = Self { edge: vec![None; plan.edges.len()], node: vec![None; plan.nodes.len()] };
+        let (edge, node) = (vec![None; plan.edges.len()], vec![None; plan.nodes.len()]);
+        let mut rates = Self { edge, node, asks };
         for level in levels(plan, shape) {
             for node in &level {
                 rates.node[*node] = rates.node(plan, shape, *node);
             }
             for node in &level {
                 match plan.nodes[*node].family {
-                    None => rates.pass_on(plan, shape, &asks, *node),
-                    Some(first) if first == *node => rates.spread(plan, shape, &asks, first),
+                    None => rates.pass_on(plan, shape, *node),
+                    Some(first) if first == *node => rates.spread(plan, shape, first),
                     Some(_) => {}
                 }
             }
@@ -57,9 +61,9 @@ impl Rates {
         rates
     }
 
-    fn pass_on(&mut self, plan: &Plan, shape: &Shape, asks: &Asks, node: usize) {
+    fn pass_on(&mut self, plan: &Plan, shape: &Shape, node: usize) {
         let Some(supply) = self.node[node].clone() else { return };
-        asks.pass_on(plan, node, &shape.children[node], &supply, &mut self.edge);
+        self.asks.pass_on(plan, node, &shape.children[node], &supply, &mut self.edge);
         // An edge is one virtual processor, however many CPUs its parent has.
         for edge in &shape.children[node] {
             let rate = self.edge[*edge].take();
@@ -70,7 +74,7 @@ impl Rates {
     /// Of a spread node, by the index of its first replica: what stays on a CPU gets its rate there, with all that may come; what
     /// moves gets what the replicas have together. By weights both are shared out as if all moved at once to where they
     /// get most.
-    fn spread(&mut self, plan: &Plan, shape: &Shape, asks: &Asks, first: usize) {
+    fn spread(&mut self, plan: &Plan, shape: &Shape, first: usize) {
         let replicas =
             || (first..plan.nodes.len()).take_while(|node| plan.nodes[*node].family == Some(first));
         let mut moving: Vec<usize> = replicas().flat_map(|node| &shape.children[node]).copied().collect();
@@ -79,7 +83,7 @@ impl Rates {
         moving.dedup();
         let supplies: Option<Vec<_>> =
             replicas().map(|node| Some((plan.nodes[node].replica?, self.node[node].clone()?))).collect();
-        replicas().for_each(|node| self.pass_on(plan, shape, asks, node));
+        replicas().for_each(|node| self.pass_on(plan, shape, node));
         moving.iter().for_each(|edge| self.edge[*edge] = None);
         let Some(supplies) = supplies else { return };
         let Some(policy) = policies::by_number(plan.nodes[first].policy) else { return };
@@ -107,7 +111,7 @@ impl Rates {
         // By priority: what moves competes for all CPUs, with all that may be on any of them.
         let mut rates = vec![None; plan.edges.len()];
         let supply = supplies.iter().fold(share::zero(), |sum, (_, supply)| sum + supply);
-        asks.pass_on(plan, first, &all, &supply, &mut rates);
+        self.asks.pass_on(plan, first, &all, &supply, &mut rates);
         for edge in moving {
             self.edge[edge] = rates[edge].take().map(|rate| rate.min(share::one()));
         }
@@ -126,6 +130,23 @@ impl Rates {
             return Some(sum.min(ratio(u64::from(most.max(1)), 1)));
         }
         self.total(plan, shape, &shape.parents[node], most)
+    }
+
+    /// A child of these edges gets no more than that in the long run while all others ask for as much as they may.
+    pub fn are_limits(&self, plan: &Plan, shape: &Shape, above: &[usize]) -> bool {
+        let [edge] = above else { return false };
+        let node = plan.edges[*edge].parent;
+        let about = &plan.nodes[node];
+        let one_cpu = about.family.is_none() && !shape.shared(node) && !plan.edges[*edge].when_spent;
+        let Some(policy) = policies::by_number(about.policy).filter(|_| one_cpu) else { return false };
+        let supplied = match &about.roots[..] {
+            [] => self.are_limits(plan, shape, &shape.parents[node]),
+            [cpu] => plan.machine.left.get(*cpu as usize).is_none(),
+            _ => false,
+        };
+        let Some(supply) = self.node[node].as_ref().filter(|_| supplied) else { return false };
+        let rated = |rated: &Rated| laws::of(policy).is_limited_to_its_rate(rated, *edge);
+        self.asks.rated(plan, policy, node, &shape.children[node], supply, rated)
     }
 
     /// The sum over several edges, of which at most `most` CPUs can serve at once; not known when none is. Edges from
@@ -180,10 +201,11 @@ fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
     levels
 }
 
-/// The most that each node and task may ask for in the long run; `None`: everything.
+/// The most that each node and task may ask for in the long run, and whether it does when its jobs are the longest and come as often as they
+/// may.
 struct Asks {
-    node: Vec<Share>,
-    task: Vec<Share>,
+    node: Vec<(Share, bool)>,
+    task: Vec<(Share, bool)>,
     trust: Trust,
 }
 
@@ -191,12 +213,15 @@ impl Asks {
     fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
         let locks = Locks::of(plan, shape);
         let task = |index: usize| match (&plan.tasks[index].load, trust) {
-            (Some(_), Trust::Loads) => locks.utilisation(plan, index).unwrap_or_else(share::one),
-            (None, Trust::Loads) => share::zero(),
-            (_, Trust::Nobody | Trust::NobodyAnyNumber) => share::one(),
+            (Some(load), Trust::Loads) => match locks.utilisation(plan, index) {
+                Some(share) => (share, asks_whatever_it_gets(load)),
+                None => (share::one(), endless(load)),
+            },
+            (None, Trust::Loads) => (share::zero(), true),
+            (_, Trust::Nobody | Trust::NobodyAnyNumber) => (share::one(), true),
         };
         let mut asks = Self {
-            node: vec![share::zero(); plan.nodes.len()],
+            node: vec![(share::zero(), true); plan.nodes.len()],
             task: (0..plan.tasks.len()).map(task).collect(),
             trust,
         };
@@ -217,24 +242,53 @@ impl Asks {
                 None if plan.nodes[*node].default && trust != Trust::Loads => most.clone(),
                 None => edges.fold(share::zero(), |sum, edge| {
                     let most = Reserve::of(plan, edge).filter(|reserve| !reserve.fills);
-                    let ask = asks.child(edge.child);
+                    let ask = asks.child(edge.child).0.into_owned();
                     share::add(
                         &sum,
                         &most.map_or(ask.clone(), |most| ask.min(ratio(most.length_ns, most.slot_ns))),
                     )
                 }),
             };
-            asks.node[*node] = sum.min(most);
+            asks.node[*node] = (sum.min(most), asks.does(plan, shape, *node));
         }
         asks
     }
 
-    fn child(&self, child: Child) -> Share {
-        match child {
-            Child::Node(node) => self.node[node].clone(),
-            Child::Task(task) => self.task[task].clone(),
-            Child::Set(_) => share::one(),
-        }
+    /// What is below a node does ask for so much: its children do, and none is kept from it.
+    fn does(&self, plan: &Plan, shape: &Shape, node: usize) -> bool {
+        let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return false };
+        let budget = BudgetParams::of(policy).filter(|_| ServerRules::of(plan, node).is_usual());
+        !shape.shared(node)
+            && shape.children[node].iter().map(|edge| &plan.edges[*edge]).all(|edge| {
+                let (ask, does) = self.child(edge.child);
+                let uses_up =
+                    budget.as_ref().is_some_and(|at| *ask >= ratio(at.budget(edge), at.period(edge)));
+                does && !edge.when_spent && (uses_up || laws::of(policy).conserves_work())
+            })
+    }
+
+    fn child(&self, child: Child) -> (Cow<'_, Share>, bool) {
+        let (ask, does) = match child {
+            Child::Node(node) => &self.node[node],
+            Child::Task(task) => &self.task[task],
+            Child::Set(_) => return (Cow::Owned(share::one()), true),
+        };
+        (Cow::Borrowed(ask), *does)
+    }
+
+    /// As the laws of the policy see the node.
+    fn rated<T>(
+        &self,
+        plan: &Plan,
+        policy: &'static PolicyRecord,
+        node: usize,
+        edges: &[usize],
+        supply: &Share,
+        find: impl FnOnce(&Rated) -> T,
+    ) -> T {
+        let ask = |edge: usize| self.child(plan.edges[edge].child).0.into_owned();
+        let asks = |edge: usize| self.child(plan.edges[edge].child).1;
+        find(&Rated { plan, policy, node, edges, supply, ask: &ask, asks: &asks })
     }
 
     /// What a node, itself supplied with `supply`, is sure to pass on through each of its edges.
@@ -247,9 +301,7 @@ impl Asks {
         rates: &mut [Option<Share>],
     ) {
         let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return };
-        let ask = |index: usize| self.child(plan.edges[index].child);
-        let rated = Rated { plan, policy, node, edges, supply, ask: &ask };
-        laws::of(policy).rates(&rated, rates);
+        self.rated(plan, policy, node, edges, supply, |rated| laws::of(policy).rates(rated, rates));
         if self.trust == Trust::NobodyAnyNumber && live_sets(plan, node).next().is_some() {
             let priority = policies::priority(policy);
             let largest = priority.and_then(|at| of_crowd(plan, node, edges, at));

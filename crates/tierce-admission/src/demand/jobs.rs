@@ -221,6 +221,15 @@ pub fn endless(load: &Load) -> bool {
     }
 }
 
+/// Its jobs come when they do, however late those before them are, so it may ask for as much as they work. Who sleeps or sets a timer after
+/// each job asks for less when it is served late.
+pub fn asks_whatever_it_gets(load: &Load) -> bool {
+    match load {
+        Load::Busy | Load::Periodic(_) | Load::Sporadic(_) | Load::Triggered(_) => true,
+        Load::Phases(_) | Load::Stages(_) => false,
+    }
+}
+
 /// What is below the edge wants the CPU from its first wake-up on, as far as loads say.
 pub fn awake(plan: &Plan, shape: &Shape, edge: usize) -> bool {
     let about = &plan.edges[edge];

@@ -2,8 +2,7 @@
 
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated};
-use crate::laws::round_robin::by_turns;
-use crate::share::Share;
+use crate::share::{ratio, Share};
 use crate::verdict::{NodeVerdict, Promise};
 
 /// Time constraints.
@@ -18,6 +17,7 @@ impl Laws for Constraint {
 
     /// Who has none takes turns.
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
-        by_turns(node, rates);
+        let turns = ratio(1, node.edges.len().max(1) as u64);
+        node.edges.iter().for_each(|edge| rates[*edge] = Some(node.supply * &turns));
     }
 }

@@ -10,6 +10,7 @@ use crate::bounds::response::Bound;
 use crate::bounds::smallest_reduction::mend_by_bisection;
 use crate::demand::jobs::{comes_last, has_other_parents, parts, requesting, vary};
 use crate::demand::overheads::Overheads;
+use crate::laws::fixed_priority::by_priority;
 use crate::laws::known_phases;
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
@@ -62,11 +63,24 @@ impl Laws for Edf {
     }
 
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
-        let all = node.edges.iter().fold(share::zero(), |sum, index| share::add(&sum, &(node.ask)(*index)));
-        for index in node.edges {
-            let left = node.supply - &all + (node.ask)(*index);
-            rates[*index] = Some(left.clamp(share::zero(), node.supply.clone()));
-        }
+        by_priority(node, |index| u64::from(!comes_after_deadlines(node, index)), rates);
+    }
+
+    /// Tasks that announce deadlines are all late if together they ask for too much.
+    fn is_limited_to_its_rate(&self, node: &Rated, edge: usize) -> bool {
+        let plan = node.plan;
+        let announces = |edge: usize| match plan.edges[edge].child {
+            Child::Task(task) => announced_ns(plan, task) != u64::MAX,
+            Child::Node(_) | Child::Set(_) => false,
+        };
+        let comes_after =
+            |other: usize| comes_after_deadlines(node, other) || (node.ask)(other) == share::zero();
+        let mut others = node.edges.iter().filter(|other| **other != edge);
+        announces(edge) && others.all(|other| comes_after(*other) || announces(*other) && (node.asks)(*other))
+    }
+
+    fn conserves_work(&self) -> bool {
+        true
     }
 
     fn responses(
@@ -81,6 +95,14 @@ impl Laws for Edf {
         }
         responses(node, at, verdict)
     }
+}
+
+/// It has no deadline; nobody knows that of a task without a load.
+fn comes_after_deadlines(node: &Rated, edge: usize) -> bool {
+    let at = policies::position(&node.policy.edge_params, "deadline");
+    let about = &node.plan.edges[edge];
+    let known = !matches!(about.child, Child::Task(task) if node.plan.tasks[task].load.is_none());
+    known && comes_last(node.plan, about, at.map_or(0, |at| about.params[at]))
 }
 
 /// The law of a node that orders by deadlines.

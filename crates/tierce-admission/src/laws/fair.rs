@@ -5,7 +5,8 @@
 use crate::demand::uncounted_threads::{crowd, some_move};
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
-use crate::share::{ratio, Share};
+use crate::laws::round_robin::{by_weight, is_limited_by_weight};
+use crate::share::Share;
 use crate::verdict::{NodeVerdict, Origin, Promise, Step};
 use tierce_guarantee::schedulers::{self, Children, SfqBound};
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter};
@@ -22,10 +23,19 @@ impl Laws for Fair {
 
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
         let weight = |index: usize| self.weight(node.plan, &node.plan.edges[index]).unwrap_or(0);
-        let weights: u64 = node.edges.iter().map(|index| weight(*index)).sum();
-        for index in node.edges {
-            rates[*index] = Some(node.supply * ratio(weight(*index), weights.max(1)));
-        }
+        by_weight(node, weight, rates);
+    }
+
+    /// Who is favoured may get more than its weight says.
+    fn is_limited_to_its_rate(&self, node: &Rated, edge: usize) -> bool {
+        let (plan, edges) = (node.plan, node.edges);
+        let warp = policies::position(&node.policy.edge_params, "warp");
+        let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
+        !warped && policies::fair::credit(plan, node.node) == 0 && is_limited_by_weight(node, edge)
+    }
+
+    fn conserves_work(&self) -> bool {
+        true
     }
 
     fn weight(&self, plan: &Plan, edge: &Edge) -> Option<u64> {

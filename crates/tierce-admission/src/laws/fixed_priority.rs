@@ -16,6 +16,7 @@ use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
+use std::cmp::Ordering;
 use tierce_analysis::offsets::Order;
 use tierce_analysis::thresholds::to_last_regions;
 use tierce_analysis::{requests, suspension, LastRegion, Response, Supply, Task};
@@ -66,6 +67,29 @@ impl Laws for FixedPriority {
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
         let at = policies::position(&node.policy.edge_params, "priority");
         by_priority(node, |index| at.map_or(0, |at| node.plan.edges[index].params[at]), rates);
+    }
+
+    /// Equals without a quantum wait for each other, so all are late if together they ask for too much.
+    fn is_limited_to_its_rate(&self, node: &Rated, edge: usize) -> bool {
+        let at = |name| policies::position(&node.policy.edge_params, name);
+        let (Some(priority), quantum) = (at("priority"), at("quantum")) else { return false };
+        let params = |edge: usize| &node.plan.edges[edge].params;
+        let waits = |other: usize| {
+            let is_task = matches!(node.plan.edges[other].child, Child::Task(_));
+            is_task && quantum.is_none_or(|quantum| params(other)[quantum] == 0)
+        };
+        let own = params(edge)[priority];
+        node.edges.iter().filter(|other| **other != edge).all(|other| {
+            match params(*other)[priority].cmp(&own) {
+                Ordering::Less => true,
+                Ordering::Equal => (node.asks)(*other) && waits(*other) && waits(edge),
+                Ordering::Greater => (node.asks)(*other),
+            }
+        })
+    }
+
+    fn conserves_work(&self) -> bool {
+        true
     }
 
     fn responses(

@@ -30,6 +30,8 @@ pub struct Rated<'a> {
     pub supply: &'a Share,
     /// The most that what is below an edge may ask for.
     pub ask: &'a dyn Fn(usize) -> Share,
+    /// It does ask for that much when its jobs are the longest and come as often as they may.
+    pub asks: &'a dyn Fn(usize) -> bool,
 }
 
 /// What comes through an edge takes at most.
@@ -52,6 +54,16 @@ pub trait Laws: Sync {
 
     /// The long-run rate that each child is sure to get when all others ask for as much as they may.
     fn rates(&self, _node: &Rated, _rates: &mut [Option<Share>]) {}
+
+    /// A child gets no more than that rate while all others ask for as much as they may.
+    fn is_limited_to_its_rate(&self, _node: &Rated, _edge: usize) -> bool {
+        false
+    }
+
+    /// Its children get all that they ask for, up to what the node is supplied with.
+    fn conserves_work(&self) -> bool {
+        false
+    }
 
     /// The weight by which a child shares all CPUs of a spread node.
     fn weight(&self, _plan: &Plan, _edge: &Edge) -> Option<u64> {

@@ -54,6 +54,11 @@ impl Laws for Reservation {
         }
     }
 
+    fn is_limited_to_its_rate(&self, node: &Rated, _: usize) -> bool {
+        let rules = ServerRules::of(node.plan, node.node);
+        !rules.is_endless() && !rules.grows
+    }
+
     fn takes(&self, plan: &Plan, shape: &Shape, edge: usize) -> Takes {
         let about = &plan.edges[edge];
         let policy = policies::by_number(plan.nodes[about.parent].policy);

@@ -1,9 +1,10 @@
 //! `round-robin` on a whole CPU gives a quantum in every turn of all children.
 
+use crate::bounds::max_min_shares;
 use crate::demand::uncounted_threads::crowd;
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated};
-use crate::share::{ratio, Share};
+use crate::share::{self, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::{show_time, Edge, Plan};
@@ -17,7 +18,15 @@ impl Laws for RoundRobin {
     }
 
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
-        by_turns(node, rates);
+        by_weight(node, |_| 1, rates); // the policy knows no difference between its children
+    }
+
+    fn is_limited_to_its_rate(&self, node: &Rated, edge: usize) -> bool {
+        is_limited_by_weight(node, edge)
+    }
+
+    fn conserves_work(&self) -> bool {
+        true
     }
 
     fn weight(&self, _: &Plan, _: &Edge) -> Option<u64> {
@@ -25,12 +34,26 @@ impl Laws for RoundRobin {
     }
 }
 
-/// Turns of equal length: the policy knows no difference between its children.
-pub fn by_turns(node: &Rated, rates: &mut [Option<Share>]) {
-    let turns = ratio(1, node.edges.len().max(1) as u64);
-    for index in node.edges {
-        rates[*index] = Some(node.supply * &turns);
+/// With more children, what some do not ask for is not counted as others'.
+const FILLED_MAX: usize = 64;
+
+/// What each child gets by its weight: who asks for less leaves the rest to the others.
+pub fn by_weight(node: &Rated, weight: impl Fn(usize) -> u64, rates: &mut [Option<Share>]) {
+    let edges = node.edges;
+    let weights: Vec<_> = edges.iter().map(|edge| weight(*edge)).collect();
+    // An edge is one virtual processor.
+    let asks = || edges.iter().map(|edge| (node.ask)(*edge).min(share::one()));
+    let asks: Option<Vec<_>> = (edges.len() <= FILLED_MAX).then(|| asks().collect());
+    let shares = max_min_shares::of_one(node.supply, &weights, asks.as_deref());
+    for (edge, share) in edges.iter().zip(shares) {
+        rates[*edge] = Some(share);
     }
+}
+
+/// That is all a child gets while the others do ask for what they may.
+pub fn is_limited_by_weight(node: &Rated, edge: usize) -> bool {
+    let mut others = node.edges.iter().filter(|other| **other != edge);
+    node.edges.len() <= FILLED_MAX && others.all(|other| (node.asks)(*other))
 }
 
 fn in_turns(node: &Node) -> Vec<Vec<Promise>> {

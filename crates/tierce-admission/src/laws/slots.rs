@@ -26,6 +26,10 @@ impl Laws for Slots {
         }
     }
 
+    fn is_limited_to_its_rate(&self, node: &Rated, edge: usize) -> bool {
+        Reserve::of(node.plan, &node.plan.edges[edge]).is_some_and(|reserve| !reserve.fills)
+    }
+
     /// Work has waited for a reserve, so it counts as a budget; what fills has no bound.
     fn takes(&self, plan: &Plan, _: &Shape, edge: usize) -> Takes {
         match Reserve::of(plan, &plan.edges[edge]) {

@@ -25,6 +25,10 @@ impl Laws for TimeSharing {
         }
         by_priority(node, |_| 0, rates); // of any level at some time
     }
+
+    fn conserves_work(&self) -> bool {
+        true
+    }
 }
 
 /// Levels that move: what is sure is a quantum from time to time, to who always wants it.

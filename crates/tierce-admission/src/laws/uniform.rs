@@ -51,6 +51,10 @@ impl Laws for Uniform {
             rates[*index] = share(node.plan, &node.plan.edges[*index]);
         }
     }
+
+    fn is_limited_to_its_rate(&self, _: &Rated, _: usize) -> bool {
+        true
+    }
 }
 
 /// The sum of shares.
