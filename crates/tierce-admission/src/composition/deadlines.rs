@@ -147,7 +147,9 @@ impl Found<'_> {
             return Some(failure(message, show_time(ns), deadline, excess));
         }
         let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
-        let lacking = matches!(rates, (Some(asked), Some(supply)) if asked > supply) && refusal.is_none();
+        let lacking = matches!(rates, (Some(asked), Some(supply)) if asked > supply)
+            && refusal.is_none()
+            && self.overheads.locks.take_nothing();
         if let (true, (Some(asked), Some(supply))) = (lacking, rates) {
             let message = format!(
                 "It needs up to {} of a CPU{}; in the long run {}{} is {}available to it.",
