@@ -143,10 +143,12 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
             let alike = || job.map(|job| ratio(job.work_ns, job.period_ns));
             let asked = varied.map(|task| task.requests.rate()).or_else(alike);
             let bound = found.bound(index, bound);
-            let limited = load.is_some_and(asks_whatever_it_gets) && rates.are_limits(plan, shape, above);
-            let rates = (asked.as_ref(), supply.as_ref());
-            let deadlines = found.judge(index, bound, rates, limited);
-            let failures = found.failure(index, deadlines, bound, rates).into_iter().collect();
+            let lacking = found.lacking(asked.as_ref(), supply.as_ref());
+            let overload = lacking.is_some()
+                && load.is_some_and(asks_whatever_it_gets)
+                && rates.are_limits(plan, shape, above);
+            let deadlines = found.judge(index, bound, overload);
+            let failures = found.failure(index, deadlines, bound, lacking).into_iter().collect();
             let promised = &promises.tasks[index];
             let needs = task.needs.iter().map(|need| promises.prove(promised, above, &need.text)).collect();
             let response = bound.map(|bound| bound.response);

@@ -90,21 +90,23 @@ impl Found<'_> {
         best.filter(|bound| bound.response != Response::TooLong)
     }
 
-    /// What that bound says of the task's deadlines; `limited`: it gets no more than what is available to it in the long run.
-    pub fn judge(
+    /// What a task asks for in the long run and what is available to it, where the latter is less. With locks nobody knows: how much
+    /// others take while they hold them or spin is a bound.
+    pub fn lacking<'a>(
         &self,
-        task: usize,
-        bound: Option<Bound>,
-        (asked, supply): (Option<&Share>, Option<&Share>),
-        limited: bool,
-    ) -> Deadlines {
+        asked: Option<&'a Share>,
+        available: Option<&'a Share>,
+    ) -> Option<(&'a Share, &'a Share)> {
+        asked
+            .zip(available)
+            .filter(|(asked, available)| asked > available && self.overheads.locks.take_nothing())
+    }
+
+    /// What that bound says of the task's deadlines; `overload`: it gets less in the long run than it asks for.
+    pub fn judge(&self, task: usize, bound: Option<Bound>, overload: bool) -> Deadlines {
         let Some(deadline_ns) = self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns) else {
             return Deadlines::None;
         };
-        // How much others take while they hold locks or spin is a bound.
-        let overload = limited
-            && matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply)
-            && self.overheads.locks.take_nothing();
         match bound {
             Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
             Some(bound) if bound.exact || overload => Deadlines::MayMiss,
@@ -119,7 +121,7 @@ impl Found<'_> {
         task: usize,
         deadlines: Deadlines,
         bound: Option<Bound>,
-        rates: (Option<&Share>, Option<&Share>),
+        lacking: Option<(&Share, &Share)>,
     ) -> Option<Failure> {
         let above = &self.shape.task_parents[task];
         let load = self.plan.tasks[task].load.as_ref()?;
@@ -147,10 +149,7 @@ impl Found<'_> {
             return Some(failure(message, show_time(ns), deadline, excess));
         }
         let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
-        let lacking = matches!(rates, (Some(asked), Some(supply)) if asked > supply)
-            && refusal.is_none()
-            && self.overheads.locks.take_nothing();
-        if let (true, (Some(asked), Some(supply))) = (lacking, rates) {
+        if let Some((asked, supply)) = lacking.filter(|_| refusal.is_none()) {
             let message = format!(
                 "It needs up to {} of a CPU{}; in the long run {}{} is {}available to it.",
                 percent(asked),

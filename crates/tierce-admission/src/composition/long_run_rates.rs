@@ -10,7 +10,6 @@ use crate::laws;
 use crate::laws::policy::Rated;
 use crate::laws::reservation::servers;
 use crate::share::{self, ratio, Share};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tierce_plan::policies;
 use tierce_plan::policies::reservation::ServerRules;
@@ -242,7 +241,7 @@ impl Asks {
                 None if plan.nodes[*node].default && trust != Trust::Loads => most.clone(),
                 None => edges.fold(share::zero(), |sum, edge| {
                     let most = Reserve::of(plan, edge).filter(|reserve| !reserve.fills);
-                    let ask = asks.child(edge.child).0.into_owned();
+                    let ask = asks.child(edge.child);
                     share::add(
                         &sum,
                         &most.map_or(ask.clone(), |most| ask.min(ratio(most.length_ns, most.slot_ns))),
@@ -260,20 +259,24 @@ impl Asks {
         let budget = BudgetParams::of(policy).filter(|_| ServerRules::of(plan, node).is_usual());
         !shape.shared(node)
             && shape.children[node].iter().map(|edge| &plan.edges[*edge]).all(|edge| {
-                let (ask, does) = self.child(edge.child);
-                let uses_up =
-                    budget.as_ref().is_some_and(|at| *ask >= ratio(at.budget(edge), at.period(edge)));
+                let does = self.of(edge.child).is_none_or(|(_, does)| *does);
+                let rate = budget.as_ref().map(|at| ratio(at.budget(edge), at.period(edge)));
+                let uses_up = rate.is_some_and(|rate| self.child(edge.child) >= rate);
                 does && !edge.when_spent && (uses_up || laws::of(policy).conserves_work())
             })
     }
 
-    fn child(&self, child: Child) -> (Cow<'_, Share>, bool) {
-        let (ask, does) = match child {
-            Child::Node(node) => &self.node[node],
-            Child::Task(task) => &self.task[task],
-            Child::Set(_) => return (Cow::Owned(share::one()), true),
-        };
-        (Cow::Borrowed(ask), *does)
+    /// `None`: of a set, whose threads may ask for everything, and do.
+    fn of(&self, child: Child) -> Option<&(Share, bool)> {
+        match child {
+            Child::Node(node) => Some(&self.node[node]),
+            Child::Task(task) => Some(&self.task[task]),
+            Child::Set(_) => None,
+        }
+    }
+
+    fn child(&self, child: Child) -> Share {
+        self.of(child).map_or_else(share::one, |(ask, _)| ask.clone())
     }
 
     /// As the laws of the policy see the node.
@@ -286,8 +289,8 @@ impl Asks {
         supply: &Share,
         find: impl FnOnce(&Rated) -> T,
     ) -> T {
-        let ask = |edge: usize| self.child(plan.edges[edge].child).0.into_owned();
-        let asks = |edge: usize| self.child(plan.edges[edge].child).1;
+        let ask = |edge: usize| self.child(plan.edges[edge].child);
+        let asks = |edge: usize| self.of(plan.edges[edge].child).is_none_or(|(_, does)| *does);
         find(&Rated { plan, policy, node, edges, supply, ask: &ask, asks: &asks })
     }
 

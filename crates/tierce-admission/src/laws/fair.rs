@@ -10,7 +10,7 @@ use crate::share::Share;
 use crate::verdict::{NodeVerdict, Origin, Promise, Step};
 use tierce_guarantee::schedulers::{self, Children, SfqBound};
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter};
-use tierce_plan::policies::{self};
+use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::{Edge, Plan};
 
 /// Shares by weight.
@@ -28,10 +28,9 @@ impl Laws for Fair {
 
     /// Who is favoured may get more than its weight says.
     fn is_limited_to_its_rate(&self, node: &Rated, edge: usize) -> bool {
-        let (plan, edges) = (node.plan, node.edges);
-        let warp = policies::position(&node.policy.edge_params, "warp");
-        let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
-        !warped && policies::fair::credit(plan, node.node) == 0 && is_limited_by_weight(node, edge)
+        let favours =
+            warped(node.plan, node.policy, node.edges) || policies::fair::credit(node.plan, node.node) > 0;
+        !favours && is_limited_by_weight(node, edge)
     }
 
     fn conserves_work(&self) -> bool {
@@ -42,6 +41,12 @@ impl Laws for Fair {
         let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
         policies::position(&policy.edge_params, "weight").map(|at| edge.params[at])
     }
+}
+
+/// Some children come before others whatever they got.
+fn warped(plan: &Plan, policy: &PolicyRecord, edges: &[usize]) -> bool {
+    let warp = policies::position(&policy.edge_params, "warp");
+    warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0))
 }
 
 fn shared_by_weight(node: &Node, weight: usize) -> Vec<Vec<Promise>> {
@@ -77,8 +82,7 @@ impl<'a> Sharing<'a> {
     fn of(node: &'a Node<'a>, weight: usize) -> Self {
         let Node { plan, index, edges, .. } = *node;
         let order = policies::fair::order(plan, index);
-        let warp = node.edge_param("warp");
-        let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
+        let warped = warped(plan, node.policy, edges);
         let credited = policies::fair::credit(plan, index) > 0;
         let unbounded = match order {
             "lottery" => Some(("lottery", "drawings have no bounded error")),
