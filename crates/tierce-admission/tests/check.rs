@@ -1,6 +1,7 @@
 //! What `tierce check` says: exact verdicts, plain words, the smallest change that fixes it.
 
 use tierce_admission::{Admission, Deadlines, PlanExt, Share};
+use tierce_guarantee::ratio;
 use tierce_plan::Plan;
 
 fn admit(text: &str) -> (Plan, Admission) {
@@ -240,6 +241,13 @@ fn release_jitter_shortens_the_deadline() {
 
 #[test]
 fn what_cannot_be_known_is_said() {
+    // What is below a node of `edf` may have no deadlines at times, and then waits for all others, here for `hog`.
+    let (_, admission) = admit(
+        "[node.top]\npolicy = \"edf\"\ncpu = 0\n[task.hog]\nunder.top = {}\nload = \"busy\"\n\
+         [node.inner]\npolicy = \"edf\"\nunder.top = {}\n[task.other]\nunder.inner = {}\nload = \"busy\"\n\
+         [task.a]\nunder.inner = {}\nload = { period = \"10ms\", work = \"3ms\" }\n",
+    );
+    assert_eq!(admission.tasks[1].available, Some(ratio(0, 1)));
     let inner = |policy: &str, soft: &str| {
         admit(&format!(
             "[node.top]\npolicy = \"edf\"\ncpu = 0\n[node.inner]\npolicy = \"{policy}\"\nunder.top = {{}}\n\

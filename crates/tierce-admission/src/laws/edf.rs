@@ -10,7 +10,6 @@ use crate::bounds::response::Bound;
 use crate::bounds::smallest_reduction::mend_by_bisection;
 use crate::demand::jobs::{comes_last, has_other_parents, parts, requesting, vary};
 use crate::demand::overheads::Overheads;
-use crate::laws::fixed_priority::by_priority;
 use crate::laws::known_phases;
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
@@ -63,7 +62,17 @@ impl Laws for Edf {
     }
 
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
-        by_priority(node, |index| u64::from(!comes_after_deadlines(node, index)), rates);
+        let sum = |sum, edge: &usize| share::add(&sum, &(node.ask)(*edge));
+        let all = node.edges.iter().fold(share::zero(), sum);
+        let first = node.edges.iter().filter(|edge| !comes_after_deadlines(node, **edge));
+        let first = first.fold(share::zero(), sum);
+        for edge in node.edges {
+            // A node has deadlines at some times, and at others perhaps none.
+            let is_task = matches!(node.plan.edges[*edge].child, Child::Task(_));
+            let before = if is_task && !comes_after_deadlines(node, *edge) { &first } else { &all };
+            let left = node.supply - before + (node.ask)(*edge);
+            rates[*edge] = Some(left.clamp(share::zero(), node.supply.clone()));
+        }
     }
 
     /// Tasks that announce deadlines are all late if together they ask for too much.
