@@ -210,6 +210,14 @@ fn edf_on_a_slower_processor_is_tested_at_its_speed() {
     assert_eq!(promised_to(&shares(&["0.5"], &part_of(&six)), "part"), "NULL");
     assert_eq!(promised_to(&shares(&["0.5"], &part_of(&six[..5])), "part"), "RESU 1/2");
     assert_eq!(promised_to(&shares(&["0.5"], &part_of(&["1ms 5s"])), "part"), "NULL");
+    // somebody below announces none, and runs with what is left until the deadlines of the others
+    let with =
+        |load: &str| format!("{}\n[task.late]\nunder.part = {{}}\nload = {load}\n", part_of(&["1ms 10ms"]));
+    assert_eq!(promised_to(&shares(&["0.5"], &with("\"busy\"")), "part"), "NULL");
+    assert_eq!(
+        promised_to(&shares(&["0.5"], &with("{ period = \"20ms\", work = \"1ms\" }")), "part"),
+        "RESU 1/2"
+    );
     // nobody below announces deadlines
     assert_eq!(promised_to(&shares(&["0.5"], "policy = \"fixed-priority\""), "part"), "RESBS 3.999999ms 8ms");
 }

@@ -1054,7 +1054,8 @@ fn promises() {
     assert!(promised_ns.abs_diff(windows * 2 * MS) < windows * 5_000, "{windows}: {promised_ns} ns"); // less small debts
     assert_eq!(count("after", "kept", "not_kept"), 0, "{}", row("after", "kept"));
     assert!(count("after", "kept", "least_ns").abs_diff(2 * MS) < 50 * US as u64, "{}", row("after", "kept"));
-    assert_eq!(row("above", "sleeper")["promise"], Value::Null);
+    // Who sleeps before its budget is used up has no window. While it began, it may have used one up.
+    assert_eq!(row("above", "sleeper")["promise"], row("before", "sleeper")["promise"]);
 
     // A thread of a real-time class takes the CPU for 45 ms.
     let missed = count("above", "taken", "not_kept") - count("after", "taken", "not_kept");

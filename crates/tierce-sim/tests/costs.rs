@@ -115,6 +115,63 @@ impl Maker {
         self.hungry("under.rest = {}");
     }
 
+    /// Jobs, and less urgent children whose policy often sets a timer.
+    fn timers(&mut self) {
+        let timer = self.us(1, 6);
+        let by_priority = self.between(0, 1) == 0;
+        let policy = if by_priority { "fixed-priority" } else { "edf" };
+        let _ = writeln!(
+            self.text,
+            "[machine]\ncosts = {{ switch = \"1us\", timer = \"{timer}\" }}\n[node.top]\npolicy = \"{policy}\"\ncpu = 0"
+        );
+        let under = |priority: u64| match by_priority {
+            true => format!("under.top = {{ priority = {priority} }}"),
+            false => "under.top = {}".to_string(),
+        };
+        if by_priority && self.between(0, 1) == 0 {
+            let budget = self.us(200, 3_000);
+            let _ = writeln!(self.text, "[node.rt]\npolicy = \"reservation\"\n{}", under(9));
+            self.hungry(&format!("under.rt = {{ budget = \"{budget}\", period = \"10ms\" }}"));
+        }
+        for priority in 0..self.between(1, 2) {
+            let share = self.between(5, 40);
+            self.jobs(&under(5 + priority), share);
+        }
+        let policy = ["mixed-criticality", "time-sharing", "uniform", "fair", "slots", "reservation"]
+            [self.between(0, 5) as usize];
+        let more = match policy {
+            "time-sharing" => format!("quantum = \"1ms\"\nstarvation = \"{}\"", self.us(300, 3_000)),
+            "uniform" => format!("period = \"{}\"", self.us(300, 3_000)),
+            "fair" => "quantum = \"100us\"".into(),
+            "slots" => "slot = \"1ms\"".into(),
+            "reservation" => {
+                format!(
+                    "replenishment = \"{}\"",
+                    ["hard", "periodic", "sporadic", "polling"][self.between(0, 3) as usize]
+                )
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(self.text, "[node.low]\npolicy = \"{policy}\"\n{more}\n{}", under(1));
+        for child in 0..self.between(2, 10) {
+            let period = self.us(300, 2_000);
+            let edge = match policy {
+                "mixed-criticality" => format!("work = \"50us\", period = \"{period}\""),
+                "uniform" => "share = 0.05".to_string(),
+                "fair" => format!("warp = \"1ms\", warp_limit = \"50us\", unwarp = \"{period}\""),
+                "slots" => format!("offset = \"{}us\", length = \"60us\"", 100 * child),
+                "reservation" => format!("budget = \"20us\", period = \"{period}\""),
+                _ => String::new(),
+            };
+            let (name, run, sleep) = (self.name("often"), self.us(20, 80), self.us(100, 500));
+            let load = match self.between(0, 1) {
+                0 => "\"busy\"".to_string(),
+                _ => format!("{{ phases = [{{ run = \"{run}\" }}, {{ sleep = \"{sleep}\" }}] }}"),
+            };
+            let _ = writeln!(self.text, "[task.{name}]\nunder.low = {{ {edge} }}\nload = {load}");
+        }
+    }
+
     /// A node of one of the policies, with children; `share` per cent are to be used.
     fn node(&mut self, under: &str, share: u64, levels: u32) {
         let name = self.name("node");
@@ -160,6 +217,10 @@ impl Maker {
 
 fn plan(seed: u64) -> String {
     let mut maker = Maker::new(seed, "costs");
+    if seed % 4 == 3 {
+        maker.timers();
+        return maker.text;
+    }
     let [switch, timer, level, migration] = [40, 30, 8, 20].map(|most| maker.us(0, most));
     let _ = writeln!(
         maker.text,

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{parse, within_bounds, Maker, MS};
+use common::{parse, seeds, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::PlanExt;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind as Type, Parameter, Supply};
@@ -310,6 +310,51 @@ fn what_is_promised_beside_tasks_that_move_is_given() {
             assert!(held.get(kind).is_some_and(|count| *count >= 3), "{kind}: {held:?}");
         }
     }
+}
+
+impl Maker {
+    /// Children of a part, which has a slower processor; some announce no deadlines.
+    fn part(&mut self, name: &str, share: u64) {
+        let _ =
+            writeln!(self.text, "[node.{name}]\npolicy = \"edf\"\nunder.cpu = {{ share = 0.{share:02} }}");
+        let children = self.between(1, 3);
+        for _ in 0..children {
+            self.names += 1;
+            let period = self.between(4, 40);
+            let work = (period * share * self.between(40, 100) / 100 / children * 10).max(1);
+            let (deadline, phase) = (self.between(period * 3 / 4, period), self.between(0, period));
+            let _ = writeln!(
+                self.text,
+                "[task.t{}]\nunder.{name} = {{}}\n\
+                 load = {{ period = \"{period}ms\", work = \"{work}us\", deadline = \"{deadline}ms\", phase = \"{phase}ms\" }}",
+                self.names
+            );
+        }
+        if self.between(0, 1) == 0 {
+            self.names += 1;
+            let load = ["\"busy\"", "{ phases = [{ run = \"9ms\" }, { sleep = \"7ms\" }] }"]
+                [self.between(0, 1) as usize];
+            let _ = writeln!(self.text, "[task.t{}]\nunder.{name} = {{}}\nload = {load}", self.names);
+        }
+    }
+}
+
+/// Deadlines are met on slower processors, where all below announce theirs.
+#[test]
+fn deadlines_below_shares_are_met() {
+    println!("TIERCE_SEEDS={:?}", seeds());
+    let mut met = 0;
+    for seed in seeds() {
+        let mut maker = Maker::new(seed, "shares");
+        maker.text += "[node.cpu]\npolicy = \"uniform\"\ncpu = 0\n";
+        let share = maker.between(10, 80);
+        maker.part("a", share);
+        maker.part("b", 99 - share);
+        let plan = parse(&maker.text);
+        met += within_bounds(&plan, &plan.admit(), seed, |_, _, _, _| ());
+    }
+    println!("{met} tasks met their deadlines");
+    assert!(std::env::var("TIERCE_SEEDS").is_ok() || met > 300, "{met}");
 }
 
 /// A share that is no binary fraction, used to its end.

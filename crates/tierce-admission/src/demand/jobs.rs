@@ -41,19 +41,22 @@ impl BudgetParams {
     }
 }
 
-/// `edf` runs what is below the edge after all who have deadlines: it has none itself, and none on the edge (`own_ns`). Of nodes
-/// only those of `edf` announce any, and perhaps those of the user's policies.
+/// `edf` runs what is below the edge after all who have deadlines: it has none itself, and none on the edge (`own_ns`).
 pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
-    let announces = match edge.child {
+    let idle = matches!(edge.child, Child::Task(task) if plan.tasks[task].load.is_none());
+    idle || own_ns == 0 && !announces(plan, edge.child)
+}
+
+/// May it tell deadlines to the node above? Of nodes only those of `edf` do, and perhaps those of the user's policies.
+pub fn announces(plan: &Plan, child: Child) -> bool {
+    match child {
         Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
         Child::Node(node) => {
             let policy = policies::by_number(plan.nodes[node].policy);
             policy.is_some_and(|policy| policy.heeds_deadlines || policy.added)
         }
         Child::Set(_) => true,
-    };
-    let idle = matches!(edge.child, Child::Task(task) if plan.tasks[task].load.is_none());
-    idle || own_ns == 0 && !announces
+    }
 }
 
 /// The jobs of a load, where they are bounded, do not suspend themselves and have neither sections with locks nor regions without preemption. Deadlines are the shorter of those of the load and of

@@ -9,18 +9,23 @@
 //! - to a budget: what the switch under way overran at its last end, the first switch of its period, and one for every time
 //!   at which something outside of its part of the graph may come between, within a period;
 //! - to a quantum: one switch at its begin; it may last one longer, and so may all others;
-//! - to whoever runs: a timer for every replenishment elsewhere that preempts nobody, and for the end of each turn of a child with a quantum of its own.
+//! - to whoever runs: a timer for every replenishment elsewhere that preempts nobody, for whatever else a policy waits for (the end of a
+//!   period of `mixed-criticality`, too long a wait in `time-sharing`, the return of a warp), and for the end of each turn of a child
+//!   with a quantum of its own.
 //!
 //! When others may come between is known from their loads (arrivals, ends of waits) and budgets (one replenishment per
 //! period). Where it is not known nothing is promised. What the owner of a guarantee causes himself, by waking up, is his own.
 
+use crate::demand::jobs::announces;
 use crate::demand::locks::Locks;
 use crate::demand::uncounted_threads::is_live;
 use crate::share;
+use crate::verdict::Promise;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tierce_analysis::Task;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter, TIME_MAX_NS};
+use tierce_plan::policies::criticality::Criticality;
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::policies::slots::Reserve;
 use tierce_plan::policies::{self, fair, PolicyRecord};
@@ -110,6 +115,31 @@ impl Crowd {
 /// Why it is not known how often something happens.
 type Unknown = String;
 
+/// Timers that go off in the middle of whoever runs.
+pub struct Timers {
+    each_ns: u64,
+    events: Events,
+}
+
+impl Timers {
+    /// As jobs that come before all others.
+    pub fn as_jobs(&self) -> Vec<Task> {
+        let job = |((period, jitter), count): (&(u64, u64), &u64)| Task {
+            jitter_ns: *jitter,
+            ..Task::new(self.each_ns.saturating_mul(*count), *period)
+        };
+        self.events.0.iter().map(job).collect()
+    }
+
+    /// What they leave of guarantees, the others are gone.
+    pub fn leave(self, received: &[Promise]) -> Vec<Promise> {
+        let toll = Toll { timer_ns: self.each_ns, timers: self.events, ..Toll::default() };
+        let left =
+            |promise: &Promise| Some(Promise { guarantee: toll.of(&promise.guarantee)?, ..promise.clone() });
+        received.iter().filter_map(left).collect()
+    }
+}
+
 /// What the time outside of a part of the graph costs that part.
 #[derive(Clone, Debug, Default)]
 pub struct Toll {
@@ -195,8 +225,8 @@ pub struct Overheads<'a> {
     ready: Vec<Result<Events, Unknown>>,
     /// Of all edges below each node together.
     all_ready: Vec<Result<Rc<Crowd>, Unknown>>,
-    /// Replenishments at and below each edge.
-    timers: Vec<Events>,
+    /// Timers at and below each edge.
+    timers: Vec<Result<Events, Unknown>>,
 }
 
 impl<'a> Overheads<'a> {
@@ -215,18 +245,12 @@ impl<'a> Overheads<'a> {
         }
         overheads.switches_ns = (0..plan.machine.cpus).map(|cpu| overheads.switch_on(cpu)).collect();
         overheads.ready = vec![Ok(Events::default()); plan.edges.len()];
-        overheads.timers = vec![Events::default(); plan.edges.len()];
+        overheads.timers = vec![Ok(Events::default()); plan.edges.len()];
         overheads.all_ready = vec![Ok(Rc::default()); plan.nodes.len()];
         for node in shape.order.iter().rev() {
             for edge in &shape.children[*node] {
                 overheads.ready[*edge] = overheads.wakes(*edge, None);
-                let mut timers = Events::default();
-                if let Child::Node(child) = plan.edges[*edge].child {
-                    shape.children[child].iter().for_each(|below| timers.join(&overheads.timers[*below]));
-                }
-                timers.join(&overheads.replenishments(*edge, 1));
-                timers.join(&overheads.turns(*edge));
-                overheads.timers[*edge] = timers;
+                overheads.timers[*edge] = overheads.timers_at(*edge);
             }
             let mut all: Result<Events, Unknown> = Ok(Events::default());
             for edge in &shape.children[*node] {
@@ -281,19 +305,16 @@ impl<'a> Overheads<'a> {
         Task { work_ns, blocking_ns: job.blocking_ns.saturating_add(switch_ns), ..job }
     }
 
-    /// Timers of budgets below the nodes among a node's children, as jobs of theirs: they cost whoever runs.
-    pub fn timers_as_jobs(&self, edges: &[usize]) -> Vec<Task> {
-        let timer_ns = self.plan.machine.costs.timer_ns;
-        if self.is_none() || timer_ns == 0 {
-            return Vec::new();
+    /// Timers of some edges of a node and of those below them, which cost whoever runs.
+    pub fn timers(&self, edges: &[usize]) -> Result<Timers, Unknown> {
+        let each_ns = self.plan.machine.costs.timer_ns;
+        let mut events = Events::default();
+        if !self.is_none() && each_ns > 0 {
+            for edge in edges {
+                events.join(self.timers[*edge].as_ref().map_err(Unknown::clone)?);
+            }
         }
-        let mut timers = Events::default();
-        edges.iter().for_each(|edge| timers.join(&self.timers[*edge]));
-        timers
-            .0
-            .into_iter()
-            .map(|((period, _), count)| Task::new(timer_ns.saturating_mul(count), period))
-            .collect()
+        Ok(Timers { each_ns, events })
     }
 
     /// What others cost the child of an edge: of those below the same parent, of those above, and of its other parents;
@@ -376,10 +397,10 @@ impl<'a> Overheads<'a> {
             }
             let waits = quantum.is_some() || priority.is_some_and(|at| params[at] <= own.params[at]);
             if waits {
-                toll.timers.join(&self.timers[*other]);
+                toll.timers.join(&self.timers(&[*other])?.events);
             } else if several {
                 toll.switches.join(&self.wakes(*other, Some(own.child))?);
-                toll.timers.join(&self.timers[*other]);
+                toll.timers.join(&self.timers(&[*other])?.events);
             } else {
                 toll.switches.join(self.ready[*other].as_ref().map_err(Unknown::clone)?);
             }
@@ -416,9 +437,10 @@ impl<'a> Overheads<'a> {
             let name = self.plan.child_name(about.child);
             return Err(format!("how often the budget of `{name}` comes back at once is not known"));
         }
-        // A sporadic budget comes back in up to three parts.
-        let mut events =
-            self.replenishments(edge, if way.replenishment == Replenishment::Sporadic { 3 } else { 1 });
+        let mut events = self.replenishments(edge, self.parts(edge));
+        if self.plan.machine.costs.timer_ns > 0 {
+            events.join(&self.other_timers(edge)?); // which cost less than a switch
+        }
         match about.child {
             Child::Task(task) => {
                 if self.shape.task_reach(self.plan, task).are_several() {
@@ -460,6 +482,72 @@ impl<'a> Overheads<'a> {
         Ok(events)
     }
 
+    /// Timers at an edge, and at those below it.
+    fn timers_at(&self, edge: usize) -> Result<Events, Unknown> {
+        let mut timers = self.replenishments(edge, self.parts(edge));
+        timers.join(&self.turns(edge));
+        timers.join(&self.other_timers(edge)?);
+        if let Child::Node(child) = self.plan.edges[edge].child {
+            for below in &self.shape.children[child] {
+                timers.join(self.timers[*below].as_ref().map_err(Unknown::clone)?);
+            }
+        }
+        Ok(timers)
+    }
+
+    /// In how many parts the budget of an edge may come back: a sporadic one in up to three.
+    fn parts(&self, edge: usize) -> u64 {
+        match ServerRules::of(self.plan, self.plan.edges[edge].parent).replenishment {
+            Replenishment::Sporadic => 3,
+            _ => 1,
+        }
+    }
+
+    /// What else the policy above an edge waits for while others run.
+    fn other_timers(&self, edge: usize) -> Result<Events, Unknown> {
+        let (plan, about) = (self.plan, &self.plan.edges[edge]);
+        let (parent, child) = (&plan.nodes[about.parent], plan.child_name(about.child));
+        let mut events = Events::default();
+        let Some(policy) = policies::by_number(parent.policy) else { return Ok(events) };
+        if policy.added {
+            return Err(format!(
+                "when `{}`, whose policy was added, looks at `{child}` again is not known",
+                parent.name
+            ));
+        }
+        let of_edge = |name| policies::position(&policy.edge_params, name).map_or(0, |at| about.params[at]);
+        let of_node = |name| policies::position(&policy.node_params, name).map_or(0, |at| parent.params[at]);
+        if let Some(own) = Criticality::of(plan, edge) {
+            events.add(1, own.period_ns, 0); // a period of its own ends
+        }
+        let unwarp_ns = of_edge("unwarp");
+        if unwarp_ns > 0 {
+            events.add(1, unwarp_ns.saturating_add(of_edge("warp_limit")), 0); // it has its warp again
+        }
+        // It waits for too long. Of two timers that follow each other the second may come at any time after the first, of three
+        // the last comes at least that long after the first.
+        let starvation_ns = of_node("starvation");
+        if starvation_ns > 0 {
+            if self.parents(about.child).len() > 1 {
+                return Err(format!("how often `{child}` comes back to `{}` is not known", parent.name));
+            }
+            events.add(2, starvation_ns, 0);
+        }
+        if policies::share(policy).is_some() {
+            if announces(plan, about.child) {
+                return Err(format!("how often the deadlines below `{child}` change is not known"));
+            }
+            events.add(1, of_node("period"), 0); // its share is used up until then
+        }
+        if policies::own_budget(policy).is_some() && may_ask(plan, about.child) {
+            return Err(format!(
+                "how often `{child}` asks `{}` for time constraints is not known",
+                parent.name
+            ));
+        }
+        Ok(events)
+    }
+
     /// The ends of the turns of a child with a quantum of its own: each is a timer, also where it has no equals.
     fn turns(&self, edge: usize) -> Events {
         let about = &self.plan.edges[edge];
@@ -484,6 +572,18 @@ impl<'a> Overheads<'a> {
             events.add(count.saturating_mul(2), reserve.slot_ns, 0); // it opens and closes
         }
         events
+    }
+}
+
+/// May a child ask for time constraints? Of nodes nobody knows.
+fn may_ask(plan: &Plan, child: Child) -> bool {
+    let Child::Task(task) = child else { return true };
+    match &plan.tasks[task].load {
+        Some(Load::Phases(load)) => {
+            load.phases.iter().any(|phase| matches!(phase, Phase::Run { within_ns: Some(_), .. }))
+        }
+        Some(_) => false,
+        None => true,
     }
 }
 

@@ -200,6 +200,15 @@ fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(
         return Vec::new();
     }
     let Some(jobs) = Jobs::of(node, at).filter(|jobs| !jobs.set.is_empty()) else { return Vec::new() };
+    let timers = match overheads.timers(edges) {
+        Ok(timers) => timers,
+        Err(unknown) => {
+            verdict.open.push(unknown);
+            return Vec::new();
+        }
+    };
+    let left = timers.leave(received);
+    let (node, received) = (&Node { received: &left, ..*node }, &left);
     if let Some(bounds) = jobs.at_known_phases(node) {
         verdict.open.retain(|open| open != ONLY_UTILISATION);
         let early = verdict.failures.iter().position(|failure| failure.rule == EVERY_WINDOW);

@@ -96,9 +96,9 @@ impl Laws for FixedPriority {
         &self,
         node: &Node,
         crowd: &dyn Fn(usize) -> Option<u64>,
-        _: &mut NodeVerdict,
+        verdict: &mut NodeVerdict,
     ) -> Vec<(usize, Bound)> {
-        node.edge_param("priority").map_or_else(Vec::new, |at| responses(node, at, crowd(at)))
+        node.edge_param("priority").map_or_else(Vec::new, |at| responses(node, at, crowd(at), verdict))
     }
 }
 
@@ -290,17 +290,27 @@ fn known_below(node: &Node, at: usize, crowd: Option<u64>) -> Known {
 }
 
 /// Responses by the task's index, as far as those before each are known.
-fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> {
+fn responses(node: &Node, at: usize, crowd: Option<u64>, verdict: &mut NodeVerdict) -> Vec<(usize, Bound)> {
     let Node { plan, edges, received, overheads, .. } = *node;
     let Known { members, set, levels, suspensions, priorities } = known_below(node, at, crowd);
     if set.is_empty() || set.len() > RESPONSES_MAX {
         return Vec::new();
     }
+    // Timers go off in the middle of everybody.
+    let timers = match overheads.timers(edges) {
+        Ok(timers) => timers,
+        Err(unknown) => {
+            verdict.open.push(unknown);
+            return Vec::new();
+        }
+    };
+    let timer_jobs = timers.as_jobs();
     if suspensions.iter().any(|suspension_ns| *suspension_ns > 0) {
-        return with_suspensions(node, &members, &set, &levels, &suspensions);
+        return with_suspensions(&timer_jobs, &members, &set, &levels, &suspensions);
     }
     if members.iter().any(|task| overheads.locks.kept(*task).is_some()) {
-        return with_regions(node, &members, &set, &levels, &priorities);
+        let left = timers.leave(received);
+        return with_regions(&Node { received: &left, ..*node }, &members, &set, &levels, &priorities);
     }
     let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;
     if let Some(found) = known_phases::responses(node, &members, &set, Order::FixedPriority(&levels)) {
@@ -309,15 +319,14 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         return members.into_iter().zip(found.into_iter().enumerate().map(bound)).collect();
     }
     if members.iter().any(|task| plan.tasks[*task].load.as_ref().is_some_and(vary)) {
-        return with_requests(node, &members, &set, &levels);
+        return with_requests(node, &timer_jobs, &members, &set, &levels);
     }
-    // Timers go off in the middle of everybody.
-    let timers = overheads.timers_as_jobs(edges);
-    let jobs: Vec<_> = timers.iter().chain(&set).copied().collect();
-    let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
+    let jobs: Vec<_> = timer_jobs.iter().chain(&set).copied().collect();
+    let all_levels: Vec<_> =
+        timer_jobs.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
     let mut analysis = tierce_analysis::FixedPriority::new();
     let best = best_of(&set, received, |supply| {
-        analysis.responses_by_level(&jobs, &all_levels, supply)[timers.len()..].to_vec()
+        analysis.responses_by_level(&jobs, &all_levels, supply)[timer_jobs.len()..].to_vec()
     });
     let Some((supply, best)) = best else { return Vec::new() };
     let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
@@ -377,13 +386,12 @@ fn with_regions(
 
 /// Some suspend themselves; on a whole CPU.
 fn with_suspensions(
-    node: &Node,
+    timers: &[Task],
     members: &[usize],
     set: &[Task],
     levels: &[u32],
     suspensions: &[u64],
 ) -> Vec<(usize, Bound)> {
-    let timers = node.overheads.timers_as_jobs(node.edges);
     let all: Vec<_> = timers.iter().chain(set).copied().collect();
     let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
     let all_suspensions: Vec<_> = timers.iter().map(|_| 0).chain(suspensions.iter().copied()).collect();
@@ -393,8 +401,13 @@ fn with_suspensions(
 }
 
 /// By what jobs request that come one after the other.
-fn with_requests(node: &Node, members: &[usize], set: &[Task], levels: &[u32]) -> Vec<(usize, Bound)> {
-    let timers = node.overheads.timers_as_jobs(node.edges);
+fn with_requests(
+    node: &Node,
+    timers: &[Task],
+    members: &[usize],
+    set: &[Task],
+    levels: &[u32],
+) -> Vec<(usize, Bound)> {
     let load = |task: &usize| node.plan.tasks[*task].load.as_ref();
     let jobs = members.iter().zip(set).map(|(task, job)| requesting(load(task), *job));
     let all = timers.iter().map(|timer| requesting(None, *timer)).chain(jobs);

@@ -3,10 +3,11 @@
 //! - On a whole CPU, or on a processor that is slower itself (RESU), when the shares add up to no more than that has (Lipari &
 //!   Buttazzo 1999; HLS, table 5.1). Shares are of a whole CPU at any depth.
 //! - RESU says something of the deadlines that a child announces, and only as many are kept as the policy has places for: a
-//!   child of which more may matter at a time is promised nothing.
+//!   child of which more may matter at a time is promised nothing. Nor is one below which somebody announces none: that would use
+//!   what is left until a far deadline before a nearer one is announced.
 //! - Who announces none is served from period to period: RESBS share·period period.
 
-use crate::demand::jobs::job;
+use crate::demand::jobs::{announces, comes_last, job};
 use crate::demand::uncounted_threads::crowd;
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated, Tested};
@@ -128,7 +129,8 @@ fn slower(node: &Node, verdict: &NodeVerdict) -> Vec<Vec<Promise>> {
             // Differences of work done are rounded down, twice.
             let amount = (&share * whole(period_ns)).floor() - whole(1);
             let guarantee = Guarantee::reservation(Kind::Resbs, amount, whole(period_ns))?;
-            let because = format!("`{name}` serves `{child}` from period to period: it announces no deadlines");
+            let because =
+                format!("`{name}` serves `{child}` from period to period: it announces no deadlines");
             let rule = "uniformly slower processor without deadlines";
             return Some(vec![Promise::new(guarantee, because).by(
                 Origin::Promise(place),
@@ -137,10 +139,8 @@ fn slower(node: &Node, verdict: &NodeVerdict) -> Vec<Vec<Promise>> {
                 "RESBS s·y y",
             )]);
         }
-        if deadlines(plan, shape, edge.child).is_none_or(|count| count > DEADLINES_MAX) {
-            return Some(Promise::nothing(format!(
-                "more than {DEADLINES_MAX} deadlines of `{child}` may count at a time in `{name}`, or one be too far away"
-            )));
+        if let Err(because) = all_count(plan, shape, edge) {
+            return Some(Promise::nothing(because));
         }
         let because = format!("admitted by `{name}`, to the deadlines that `{child}` announces");
         let promise = Promise::new(Guarantee::new(Kind::Resu, vec![share])?, because);
@@ -150,44 +150,45 @@ fn slower(node: &Node, verdict: &NodeVerdict) -> Vec<Vec<Promise>> {
         .collect()
 }
 
-/// Does it tell deadlines to the node above?
-fn announces(plan: &Plan, child: Child) -> bool {
-    match child {
-        Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
-        Child::Node(node) => {
-            let policy = policies::by_number(plan.nodes[node].policy);
-            policy.is_some_and(|policy| policy.heeds_deadlines && !policy.added)
-        }
-        Child::Set(_) => false,
-    }
-}
-
-/// How many deadlines that it announces may lie ahead at a time; without one, that which stands in for it. `None`: any number.
-fn deadlines(plan: &Plan, shape: &Shape, child: Child) -> Option<u64> {
-    let mut open = vec![child];
+/// All deadlines that a child announces count, and nobody below it announces none; or why not.
+fn all_count(plan: &Plan, shape: &Shape, edge: &Edge) -> Result<(), String> {
+    let (name, parent) = (plan.child_name(edge.child), &plan.nodes[edge.parent].name);
+    let too_many = || {
+        Err(format!(
+            "more than {DEADLINES_MAX} deadlines of `{name}` may count at a time in `{parent}`, or one be too far away"
+        ))
+    };
+    let mut open = vec![(edge, 0)];
     let mut count = 0u64;
-    while let Some(child) = open.pop() {
-        match child {
+    while let Some((edge, own_ns)) = open.pop() {
+        if comes_last(plan, edge, own_ns) {
+            let who = plan.child_name(edge.child);
+            return Err(format!(
+                "`{who}` announces no deadlines, and may use what `{parent}` gives `{name}` until those of others"
+            ));
+        }
+        match edge.child {
             Child::Task(task) => {
                 let load = plan.tasks[task].load.as_ref();
-                count += match load.and_then(|load| job(load, 0)).filter(|_| announces(plan, child)) {
-                    Some(job) if job.deadline_ns <= AHEAD_NS => {
-                        job.deadline_ns.saturating_add(job.jitter_ns).div_ceil(job.period_ns.max(1))
-                    }
-                    Some(_) => return None,
-                    None if announces(plan, child) => return None,
-                    None => 1,
+                let Some(job) =
+                    load.and_then(|load| job(load, own_ns)).filter(|job| job.deadline_ns <= AHEAD_NS)
+                else {
+                    return too_many();
                 };
+                count += job.deadline_ns.saturating_add(job.jitter_ns).div_ceil(job.period_ns.max(1));
             }
-            Child::Node(node) if announces(plan, child) => {
-                if crowd(plan, node).is_some() {
-                    return None;
-                }
-                open.extend(shape.children[node].iter().map(|edge| plan.edges[*edge].child));
+            Child::Node(node) => {
+                let policy = policies::by_number(plan.nodes[node].policy).filter(|policy| !policy.added);
+                let Some(policy) = policy.filter(|_| crowd(plan, node).is_none()) else { return too_many() };
+                let at = policies::position(&policy.edge_params, "deadline");
+                let below = shape.children[node].iter().map(|below| &plan.edges[*below]);
+                open.extend(below.map(|below| (below, at.map_or(0, |at| below.params[at]))));
             }
-            Child::Node(_) => count += 1,
-            Child::Set(_) => return None,
+            Child::Set(_) => return too_many(),
         }
     }
-    Some(count)
+    match count {
+        ..=DEADLINES_MAX => Ok(()),
+        _ => too_many(),
+    }
 }
