@@ -500,6 +500,31 @@ fn a_root_of_several_cpus_gives_them_to_the_highest_and_keeps_budgets() {
     assert_eq!((&*promised, holds), (&["NULL"; 3].map(String::from)[..], false));
 }
 
+/// A deadline that the text gives stays what it is when a period gets longer, and goes with a shorter one.
+#[test]
+fn periods_and_their_deadlines() {
+    let said = |edge: &str, load: &str, count: usize| {
+        let mut text = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n".to_string();
+        for name in ["a", "b"].iter().take(count) {
+            text += &format!("[task.{name}]\nunder.top = {{ {edge} }}\nload = {load}\n");
+        }
+        let (plan, admission) = admit(&text);
+        admission.outline(&plan)
+    };
+    let usual = "budget = \"6ms\", period = \"10ms\"";
+    let given = format!("{usual}, deadline = \"10ms\"");
+    let longer = "lengthen the period of `b` in `top` from 10ms to 15ms (by 5ms)";
+    assert!(said(usual, "\"busy\"", 2).contains(longer), "{}", said(usual, "\"busy\"", 2));
+    // 12 ms would be due within 10.
+    assert!(!said(&given, "\"busy\"", 2).contains("the period"), "{}", said(&given, "\"busy\"", 2));
+    let load = "{ period = \"10ms\", work = \"8ms\" }";
+    let shorter = |too: &str| {
+        format!("shorten the period of `a` in `top`{too} from 10ms to 6.666666ms (by 3.333334ms)")
+    };
+    assert!(said(usual, load, 1).contains(&shorter("")), "{}", said(usual, load, 1));
+    assert!(said(&given, load, 1).contains(&shorter(" and its deadline")), "{}", said(&given, load, 1));
+}
+
 #[test]
 fn the_outline_shows_everything_once() {
     let text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\

@@ -218,12 +218,9 @@ impl Edf {
         (bound < WINDOW_MAX_NS as f64).then_some((bound as u64).max(last))
     }
 
-    /// With utilisation equal to the rate, demand and supply repeat themselves after a common multiple of all periods.
+    /// With utilisation equal to the rate, demand and supply repeat themselves after one cycle.
     fn one_cycle<S: TimeFor>(&self, last: u64, supply: &S) -> Option<u64> {
-        let periods = self.due.iter().map(|due| due.period_ns).chain([supply.rate().1]);
-        let cycle = periods.into_iter().try_fold(1u64, |cycle, period| {
-            cycle.checked_mul(period / gcd(cycle, period)).filter(|cycle| *cycle <= WINDOW_MAX_NS)
-        })?;
+        let cycle = cycle_of(self.due.iter().map(|due| due.period_ns), supply)?;
         let window = cycle.checked_add(last)?.checked_add(supply.first_wait_ns())?;
         (window <= WINDOW_MAX_NS).then_some(window)
     }
@@ -267,6 +264,14 @@ fn excess_within(tasks: &[Task], supply: &Supply, windows: u32) -> Option<(u64, 
         }
     }
     None
+}
+
+/// A common multiple of these periods and of that of the supply. Where the utilisation equals the rate, all repeats itself after it: in
+/// a busy period everything that is requested or supplied up to t is requested or supplied once more between that and t + cycle.
+pub(crate) fn cycle_of<S: TimeFor>(periods: impl Iterator<Item = u64>, supply: &S) -> Option<u64> {
+    periods.chain([supply.rate().1]).try_fold(1u64, |cycle, period| {
+        cycle.checked_mul(period / gcd(cycle, period)).filter(|cycle| *cycle <= WINDOW_MAX_NS)
+    })
 }
 
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
@@ -340,19 +345,12 @@ fn last_deadline_before(due: &[Due], window: u64) -> u64 {
 
 fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, watch: &Watch, responses: &mut Vec<Response>) {
     let valid = tasks.iter().all(Task::is_valid);
-    let late = tasks.iter().any(|task| task.jitter_ns > 0 || task.blocking_ns > 0);
-    let bounded = valid
-        && match compare_utilisation(tasks, supply.rate()) {
-            Ordering::Less => true,
-            Ordering::Equal => supply.first_wait_ns() == 0 && !late,
-            Ordering::Greater => false,
-        };
-    if !bounded {
+    if !valid || compare_utilisation(tasks, supply.rate()) == Ordering::Greater {
         return responses.resize(tasks.len(), Response::Unbounded);
     }
     let mut steps = STEPS_MAX;
     let blocking = tasks.iter().map(|task| task.blocking_ns).max().unwrap_or(0);
-    let Some(busy) = busy_window(tasks, supply, blocking, &mut steps) else {
+    let Some(busy) = releases_until(tasks, supply, blocking, &mut steps) else {
         return responses.resize(tasks.len(), Response::TooLong);
     };
     for (index, task) in tasks.iter().enumerate() {
@@ -399,6 +397,22 @@ pub(crate) fn busy_window<S: TimeFor>(
         }
         window = next;
     }
+}
+
+/// No job that comes later takes longer than one that comes until then in a busy period: that is over or repeats itself. The deadlines
+/// of the first jobs are over, too, so that nobody is blocked otherwise.
+pub(crate) fn releases_until<S: TimeFor>(
+    tasks: &[Task],
+    supply: &S,
+    blocking: u64,
+    steps: &mut u32,
+) -> Option<u64> {
+    if compare_utilisation(tasks, supply.rate()) != Ordering::Equal {
+        return busy_window(tasks, supply, blocking, steps);
+    }
+    let cycle = cycle_of(tasks.iter().map(|task| task.period_ns), supply)?;
+    let last = tasks.iter().map(|task| task.deadline_ns).max()?;
+    cycle.checked_add(last).filter(|window| *window <= WINDOW_MAX_NS)
 }
 
 /// Windows and times are far below 2^63.

@@ -18,6 +18,7 @@
 //! of the equation without rounding up, (B + (q + 1)·C + Σ Uⱼ·Jⱼ)/(rate − Σ Uⱼ). One pass over the tasks above is one
 //! multiplication by a reciprocal and one by the work each.
 
+use crate::edf::cycle_of;
 use crate::quotient::{quick_upto, quotient, reciprocal};
 use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, LastRegion, Response, Task, WINDOW_MAX_NS};
@@ -193,8 +194,9 @@ impl FixedPriority {
             return Response::Unbounded;
         }
         self.count(tasks);
+        let (windows, repeats_ns) = (windows_of(tasks), repeats_after(tasks, supply));
         let mut search =
-            Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop: false };
+            Search { all: &self.all, sums: &self.sums, supply, windows, repeats_ns, stop: false };
         let found = search.response(task, task.blocking_ns, region, others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
@@ -245,8 +247,8 @@ impl FixedPriority {
         // How many come before everybody of a level.
         let above = |level: u32| levels.map_or(0, |levels| levels.partition_point(|other| *other < level));
         let same = |a: usize, b: usize| levels.is_some_and(|levels| levels[a] == levels[b]);
-        let mut search =
-            Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop };
+        let (windows, repeats_ns) = (windows_of(tasks), u64::MAX);
+        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows, repeats_ns, stop };
         let mut busy = 0; // work in the longest time in which those so far always have some
         let mut all_meet = true;
         let mut first = 0;
@@ -257,6 +259,9 @@ impl FixedPriority {
             }
             let last = (first + 1..tasks.len()).find(|at| !same(first, *at)).unwrap_or(tasks.len());
             let alone = last - first == 1;
+            if last == bounded && !light {
+                search.repeats_ns = repeats_after(&tasks[..last], supply);
+            }
             // Who waits for an equal that is blocked waits, too.
             let blocked = tasks[first..last].iter().map(|task| task.blocking_ns);
             let blocking_ns = if alone { tasks[first].blocking_ns } else { blocked.max().unwrap_or(0) };
@@ -289,28 +294,21 @@ impl FixedPriority {
     }
 }
 
-/// How many of the first tasks have bounded responses: the supply has room for them in the long run. Where it has just
-/// enough, nothing may ever be late: no wait, no jitter, and the last is not blocked.
+/// How many of the first tasks have bounded responses: the supply has room for them in the long run.
 fn bounded_prefix<S: TimeFor>(tasks: &[Task], supply: &S) -> usize {
-    let valid = tasks.iter().position(|task| !task.is_valid()).unwrap_or(tasks.len());
-    let tasks = &tasks[..valid];
-    if is_bounded(tasks, supply) {
-        return valid;
-    }
-    (0..valid).find(|count| !is_bounded(&tasks[..count + 1], supply)).unwrap_or(valid)
+    (0..tasks.len()).find(|last| !is_bounded(&tasks[..=*last], supply)).unwrap_or(tasks.len())
 }
 
 fn is_bounded<S: TimeFor>(tasks: &[Task], supply: &S) -> bool {
-    let punctual = || {
-        let blocked = tasks.last().is_some_and(|task| task.blocking_ns > 0);
-        supply.first_wait_ns() == 0 && !blocked && tasks.iter().all(|task| task.jitter_ns == 0)
-    };
-    tasks.iter().all(Task::is_valid)
-        && match compare_utilisation(tasks, supply.rate()) {
-            Ordering::Less => true,
-            Ordering::Equal => punctual(),
-            Ordering::Greater => false,
-        }
+    tasks.iter().all(Task::is_valid) && compare_utilisation(tasks, supply.rate()) != Ordering::Greater
+}
+
+/// After that long all repeats itself in a busy period of `tasks`, which may never end: they need all of the supply. Else, and where
+/// that is very long, for ever.
+fn repeats_after<S: TimeFor>(tasks: &[Task], supply: &S) -> u64 {
+    let all = compare_utilisation(tasks, supply.rate()) == Ordering::Equal;
+    let cycle = || cycle_of(tasks.iter().map(|task| task.period_ns), supply);
+    all.then(cycle).flatten().unwrap_or(u64::MAX)
 }
 
 /// Fixed points of the equation, for one set and supply.
@@ -319,6 +317,8 @@ struct Search<'t, S> {
     sums: &'t [Sums],
     supply: &'t S,
     windows: u32,
+    /// Later jobs of a busy period take as long as those before.
+    repeats_ns: u64,
     /// A response above the deadline is as long as it needs to be known.
     stop: bool,
 }
@@ -369,7 +369,8 @@ impl<S: TimeFor> Search<'_, S> {
                 // What came during the region may keep the CPU busy until the next job comes.
                 (until, work) = self.done(&others, own, until, next_ns - task.jitter_ns)?;
             }
-            if until + task.jitter_ns <= next_ns || self.stop && worst > task.deadline_ns {
+            let is_over = until + task.jitter_ns <= next_ns || next_ns >= self.repeats_ns;
+            if is_over || self.stop && worst > task.deadline_ns {
                 return Ok((worst, work));
             }
         }
@@ -454,4 +455,71 @@ fn released<const QUICK: bool>(tasks: &[Counted], window: u64, own: u64) -> u64 
         sum = sum.saturating_add(jobs.saturating_mul(task.work_ns));
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edf::Edf;
+    use tierce_guarantee::{ratio, whole, Guarantee};
+
+    /// The longest response of the last of the jobs that come in so many cycles, each of which is done at the least fixed point.
+    fn played(tasks: &[Task], supply: &Supply, cycles: u64) -> Option<u64> {
+        let (task, others) = tasks.split_last()?;
+        let cycle =
+            with_supply!(supply, supply => cycle_of(tasks.iter().map(|task| task.period_ns), supply))?;
+        let done = |own: u64| {
+            let mut end = 1;
+            loop {
+                let released = |task: &Task| (end + task.jitter_ns).div_ceil(task.period_ns) * task.work_ns;
+                let next = supply.time_for(own + others.iter().map(released).sum::<u64>());
+                if next == end {
+                    return end;
+                }
+                end = next;
+            }
+        };
+        let jobs = 0..cycles * cycle / task.period_ns;
+        let response = |job: u64| {
+            let end = done(task.blocking_ns + (job + 1) * task.work_ns);
+            (end + task.jitter_ns).saturating_sub(job * task.period_ns)
+        };
+        jobs.map(response).max()
+    }
+
+    /// What repeats itself for ever is known after one cycle.
+    #[test]
+    fn all_of_the_supply_may_be_asked_for() {
+        let mut state = 1u64;
+        let mut draw = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % bound
+        };
+        let line = Supply::of(&Guarantee::psbe(ratio(1, 2), whole(3)).unwrap()).unwrap();
+        let periodic = |budget, period, deadline| Supply::edp(budget, period, deadline).unwrap();
+        let supplies = [Supply::WHOLE, periodic(2, 4, 4), periodic(3, 6, 4), line];
+        let (mut seen, mut late) = (0, 0);
+        for round in 0..60_000 {
+            let supply = &supplies[round % supplies.len()];
+            let tasks: Vec<_> = (0..=draw(3))
+                .map(|_| {
+                    let period_ns = [3, 4, 6, 8, 12][draw(5) as usize];
+                    let (jitter_ns, blocking_ns) = (draw(3) * draw(6), draw(4) * draw(2));
+                    Task { jitter_ns, blocking_ns, ..Task::new(1 + draw(period_ns), period_ns) }
+                })
+                .collect();
+            let load = with_supply!(supply, supply => compare_utilisation(&tasks, supply.rate()));
+            if load != Ordering::Equal {
+                continue;
+            }
+            let found = FixedPriority::new().responses(&tasks, supply).last().copied();
+            let most = played(&tasks, supply, 3);
+            assert_eq!(found, most.map(Response::Within), "{supply:?} {tasks:?}");
+            seen += 1;
+            late += u32::from(most > played(&tasks[tasks.len() - 1..], supply, 1));
+            let edf = Edf::new().responses(&tasks, supply).to_vec();
+            assert!(edf.iter().all(|response| response.ns().is_some()), "{supply:?} {tasks:?}: {edf:?}");
+        }
+        assert!(seen > 1_000 && late > 500, "{seen} {late}");
+    }
 }

@@ -24,7 +24,7 @@
 //! Example: works 4, 1, 1 in turn, every 5, above 4 in 15: the second task is done after 9, since two jobs of the first come in that
 //! time, and request 5. By the longest job they would request 4 each, and 15 would not be enough.
 
-use crate::edf::{blocking_within, gcd, signed, Demand};
+use crate::edf::{blocking_within, cycle_of, gcd, signed, Demand};
 use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{Response, Task, WINDOW_MAX_NS};
 use std::cmp::{Ordering, Reverse};
@@ -93,6 +93,12 @@ impl Requests {
     fn rough_rate(&self) -> f64 {
         let ((works, work), (jobs, distance)) = (cycle(&self.works_ns), cycle(&self.distances_ns));
         work as f64 / works as f64 * (jobs as f64 / distance as f64)
+    }
+
+    /// After that long both lists repeat themselves; `None`: that is beyond what fits.
+    fn period_ns(&self) -> Option<u64> {
+        let ((works, _), (jobs, distance)) = (cycle(&self.works_ns), cycle(&self.distances_ns));
+        distance.checked_mul(works / gcd(works, jobs))
     }
 
     /// By how much what jobs take of a CPU can exceed rate·t, at most, in a window of t that begins without one. `None`: it would take too
@@ -200,6 +206,16 @@ fn compare<S: TimeFor>(tasks: &[Requesting], supply: &S) -> Ordering {
     rate(tasks).cmp(&ratio(supply.rate().0, supply.rate().1))
 }
 
+/// After that long all repeats itself in a busy period, which may never end, since all of the supply is asked for. `None`: it is not, or
+/// that is very long.
+fn cycle_of_all<S: TimeFor>(tasks: &[Requesting], supply: &S) -> Option<u64> {
+    if compare(tasks, supply) != Ordering::Equal {
+        return None;
+    }
+    let periods = tasks.iter().map(|task| task.requests.period_ns()).collect::<Option<Vec<_>>>()?;
+    cycle_of(periods.into_iter(), supply)
+}
+
 /// Bounds on the response of each task, by fixed priorities; `levels` as in [`crate::FixedPriority::responses_by_level`].
 ///
 /// # Panics
@@ -222,6 +238,7 @@ fn response<S: TimeFor>(tasks: &[Requesting], index: usize, supply: &S, windows:
     if compare(tasks, supply) == Ordering::Greater || !tasks.iter().all(|task| is_valid(&task.task)) {
         return Response::Unbounded;
     }
+    let repeats_ns = cycle_of_all(tasks, supply).unwrap_or(u64::MAX);
     let Requesting { task, requests } = &tasks[index];
     let (mut window, mut longest) = (1, 0);
     for job in 0.. {
@@ -241,7 +258,8 @@ fn response<S: TimeFor>(tasks: &[Requesting], index: usize, supply: &S, windows:
         }
         let from_release = (window + task.jitter_ns).saturating_sub(requests.distance_ns(job));
         longest = longest.max(from_release);
-        if window + task.jitter_ns <= requests.distance_ns(job + 1) {
+        let next_ns = requests.distance_ns(job + 1);
+        if window + task.jitter_ns <= next_ns || next_ns >= repeats_ns {
             break;
         }
     }
@@ -356,8 +374,13 @@ fn longest_response<S: TimeFor>(
     u64::try_from(longest).ok()
 }
 
-/// The longest time in which there is always something to do.
+/// No window that is longer says more: the longest time in which there is always something to do, or a cycle after the first deadlines.
 fn busy_period<S: TimeFor>(tasks: &[Requesting], supply: &S, windows: &mut u32) -> Option<u64> {
+    if let Some(cycle_ns) = cycle_of_all(tasks, supply) {
+        let last_ns = tasks.iter().map(|task| task.task.deadline_ns).max()?;
+        let window_ns = cycle_ns.saturating_add(last_ns).saturating_add(supply.first_wait_ns());
+        return Some(window_ns).filter(|window_ns| *window_ns <= WINDOW_MAX_NS);
+    }
     let blocking = tasks.iter().map(|task| task.task.blocking_ns).max().unwrap_or(0);
     let mut window = 1;
     loop {

@@ -25,7 +25,7 @@
 //! both. Jobs of a task become ready in their order.
 
 use crate::edf::{
-    blocking_within, busy_window, completion, longest_response, signed, Demand, Edf, STEPS_MAX,
+    blocking_within, completion, longest_response, releases_until, signed, Demand, Edf, STEPS_MAX,
 };
 use crate::fixed_priority::FixedPriority;
 use crate::priorities::lowest_first;
@@ -159,7 +159,7 @@ fn all_responses<S: TimeFor>(
     // Who blocks is no part of what is due, but of what is released; with jitter perhaps of both.
     let late = tasks.iter().any(|task| task.jitter_ns > 0);
     let region_ns = if late { rest_of_longest(sections.iter()) } else { 0 };
-    let Some(busy) = busy_window(tasks, supply, given_ns.saturating_add(region_ns), &mut { STEPS_MAX })
+    let Some(busy) = releases_until(tasks, supply, given_ns.saturating_add(region_ns), &mut { STEPS_MAX })
     else {
         return vec![Response::TooLong; tasks.len()];
     };

@@ -6,6 +6,7 @@
 //! Sources: the periodic resource model (Shin & Lee, RTSS 2003): RESBS; explicit deadlines (Easwaran, Anand & Lee, RTSS
 //! 2007); continuous reservations and PSBE by their definitions (HLS 5.2.2).
 
+use crate::edf::cycle_of;
 use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
 use num_bigint::BigInt;
 use std::cmp::Ordering;
@@ -194,11 +195,12 @@ impl Supply {
     /// The longest response of a task that has the supply alone, which is enough for it in the long run; else unbounded. The q-th
     /// job of a busy period is done at the least t with supply(t) = B + (q + 1)·C (HLS equations 6.1 and 6.2 without others). Of a
     /// line the first job is the worst, and of chunks none is worse than with the line below them, wait + (B + C)/rate: that is taken
-    /// where busy periods are long.
+    /// where busy periods are long. Where the task needs all of the supply, its responses repeat themselves.
     pub fn response_alone(&self, task: &Task) -> Response {
         const JOBS_MAX: u64 = 1_000;
         let (wait_ns, rate) = with_supply!(self, supply => (supply.first_wait_ns(), supply.rate()));
-        if !task.is_valid() || compare_utilisation(&[*task], rate) == Ordering::Greater {
+        let load = compare_utilisation(&[*task], rate);
+        if !task.is_valid() || load == Ordering::Greater {
             return Response::Unbounded;
         }
         let within = |ns: u64| match ns.checked_add(task.jitter_ns) {
@@ -209,13 +211,15 @@ impl Supply {
         if matches!(self, Self::Linear(_)) {
             return within(self.time_for(once_ns));
         }
+        let cycle = || with_supply!(self, supply => cycle_of([task.period_ns].into_iter(), supply));
+        let repeats_ns = Some(load).filter(|load| load.is_eq()).and_then(|_| cycle()).unwrap_or(u64::MAX);
         let (mut longest_ns, mut work_ns, mut release_ns) = (0, once_ns, 0u64);
         for _ in 0..JOBS_MAX {
             let done_ns = self.time_for(work_ns);
             longest_ns = done_ns.saturating_sub(release_ns).max(longest_ns);
             work_ns = work_ns.saturating_add(task.work_ns);
             release_ns = release_ns.saturating_add(task.period_ns);
-            if done_ns.saturating_add(task.jitter_ns) <= release_ns {
+            if done_ns.saturating_add(task.jitter_ns) <= release_ns || release_ns >= repeats_ns {
                 return within(longest_ns);
             }
         }

@@ -4,7 +4,7 @@
 //! until these bounds do not change. So everything that bounds responses does so for chains, too.
 
 use crate::verdict::{Admission, ChainVerdict, Excess, Failure, LinkVerdict};
-use tierce_analysis::chains::{bounds, propagate, Release, Segment, Times};
+use tierce_analysis::chains::{bounds, is_beyond, propagate, Release, Segment, Times};
 use tierce_analysis::Response;
 use tierce_guarantee::TIME_MAX_NS;
 use tierce_plan::{policies, show_time, Chain, Latency, Load, Plan, Shape, Within};
@@ -24,7 +24,8 @@ pub fn admit(plan: &Plan, admit: impl Fn(&Plan) -> Admission) -> Admission {
     let times = propagate(&releases, &least_work_ns, |ready| {
         for (task, ready) in jittered.tasks.iter_mut().zip(ready) {
             if let Some(Load::Triggered(load)) = &mut task.load {
-                load.jitter_ns = Some(ready.jitter_ns()).filter(|ns| *ns <= TIME_MAX_NS);
+                let known = |ns: &u64| *ns <= TIME_MAX_NS && !is_beyond(*ns, load.period_ns);
+                load.jitter_ns = Some(ready.jitter_ns()).filter(known);
             }
         }
         let admission = admit(&jittered);

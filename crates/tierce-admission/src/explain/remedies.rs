@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use tierce_plan::policies::{self};
 use tierce_plan::show_time;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Load, Plan};
+use tierce_plan::{Child, Edge, Load, Plan};
 
 /// Something that does not hold.
 #[derive(Clone, Debug)]
@@ -167,6 +167,17 @@ impl Failure {
     }
 }
 
+/// The place of the deadline that goes with a period (at that place, from one value to another): one that is the period because the text
+/// gives none, and one that would be longer than it.
+fn deadline_with(plan: &Plan, edge: &Edge, (at, from, to): (usize, u64, u64)) -> Option<usize> {
+    let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
+    let place = |name| policies::position(&policy.edge_params, name);
+    let deadline = place("deadline").filter(|_| place("period") == Some(at))?;
+    let given = edge.given & 1 << deadline != 0;
+    let goes = if given { edge.params[deadline] > to } else { edge.params[deadline] == from };
+    goes.then_some(deadline)
+}
+
 impl Remedy {
     /// Which edge it changes.
     pub fn edge(&self) -> usize {
@@ -180,16 +191,10 @@ impl Remedy {
         let mut changed = plan.clone();
         match *self {
             Self::Parameter { edge, at, from, to } => {
-                let edge = &mut changed.edges[edge];
-                let policy = policies::by_number(plan.nodes[edge.parent].policy);
-                let place = |name| policy.and_then(|policy| policies::position(&policy.edge_params, name));
-                // A deadline that is the period stays it.
-                if let (true, Some(deadline)) = (place("period") == Some(at), place("deadline")) {
-                    if edge.params[deadline] == from {
-                        edge.params[deadline] = to;
-                    }
+                if let Some(deadline) = deadline_with(plan, &plan.edges[edge], (at, from, to)) {
+                    changed.edges[edge].params[deadline] = to;
                 }
-                edge.params[at] = to;
+                changed.edges[edge].params[at] = to;
             }
             Self::Work { edge, to, .. } => {
                 if let Child::Task(task) = plan.edges[edge].child {
@@ -220,8 +225,13 @@ impl Remedy {
                 let name = plan.child_name(edge.child);
                 let by = show(from.abs_diff(to));
                 let below = &plan.nodes[edge.parent].name;
+                let given = |deadline: usize| edge.given & 1 << deadline != 0;
+                let too = match deadline_with(plan, edge, (at, from, to)).filter(|at| given(*at)) {
+                    Some(_) => " and its deadline",
+                    None => "",
+                };
                 format!(
-                    "{how} the {what} of `{name}` in `{below}` from {} to {} (by {by})",
+                    "{how} the {what} of `{name}` in `{below}`{too} from {} to {} (by {by})",
                     show(from),
                     show(to)
                 )

@@ -15,7 +15,7 @@
 //! Heads are strictly periodic here: where the next release may come later than T after the last, it may meet a task of the last one that
 //! it would not meet otherwise. Each task below a sporadic head is a transaction of its own, of which only the jitter counts.
 
-use super::{propagate, Release, Span, Times};
+use super::{is_beyond, propagate, Release, Span, Times};
 use crate::fixed_priority::FixedPriority;
 use crate::supply::Supply;
 use crate::task::{compare_utilisation, Task};
@@ -84,7 +84,11 @@ fn head(tasks: &[Placed], task: usize) -> usize {
 
 fn responses_on(tasks: &[Placed], heads: &[usize], ready: &[Span], on_it: &[usize], responses: &mut [u64]) {
     // A jitter beyond all bounds makes this and all below unbounded.
-    let late = |at: &usize| Task { jitter_ns: ready[*at].jitter_ns(), ..tasks[*at].task };
+    let late = |at: &usize| {
+        let (jitter_ns, task) = (ready[*at].jitter_ns(), tasks[*at].task);
+        let beyond = matches!(tasks[*at].release, Release::After(_)) && is_beyond(jitter_ns, task.period_ns);
+        Task { jitter_ns: if beyond { u64::MAX } else { jitter_ns }, ..task }
+    };
     let set: Vec<_> = on_it.iter().map(late).collect();
     let levels: Vec<_> = on_it.iter().map(|at| tasks[*at].level).collect();
     let mut by_jitter = FixedPriority::new();

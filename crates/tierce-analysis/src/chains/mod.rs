@@ -25,6 +25,14 @@ pub use segments::{bounds, Bounds, Segment};
 /// Rounds after which what still grows counts as unbounded.
 const ROUNDS_MAX: u32 = 256;
 
+/// Jitter of so many periods, which still grows, counts as unbounded: nobody waits that long, and each round would take longer.
+const JITTER_MAX: u64 = 100;
+
+/// The jitter of a triggered task counts as unbounded.
+pub fn is_beyond(jitter_ns: u64, period_ns: u64) -> bool {
+    jitter_ns > period_ns.saturating_mul(JITTER_MAX)
+}
+
 /// What releases the jobs of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Release {

@@ -93,7 +93,8 @@ pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, boo
         Policy::Audsley => (priorities::audsley(&tasks, supply).is_some(), true),
         policy => {
             let (ordered, sorted, _) = by_level(&tasks, &levels_of(policy, entries, 1));
-            (FixedPriority::new().schedulable_by_level(&ordered, &sorted, supply), true)
+            let schedulable = FixedPriority::new().schedulable_by_level(&ordered, &sorted, supply);
+            (schedulable, is_one_order(&sorted))
         }
     }
 }
@@ -341,11 +342,16 @@ fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply, watch: &Watch) -
     for (index, response) in order.iter().zip(found) {
         responses[*index] = *response;
     }
-    let mut found = Verdict::of(tasks, responses, true);
+    let exact = is_one_order(levels);
+    let mut found = Verdict::of(tasks, responses, exact);
     if watch.is_ended() {
         found.remarks.clear(); // who asked for that says so
     }
-    found
+    if exact {
+        found
+    } else {
+        found.with(MAY_BE_MET)
+    }
 }
 
 fn too_long(what: &str) -> String {
