@@ -26,7 +26,7 @@
 //! that of the window from there to its deadline: who waits for a job that is blocked waits, too.
 
 use crate::quotient::{quick_upto, quotient, reciprocal};
-use crate::supply::{with_supply, Supply, TimeFor};
+use crate::supply::{cycle_of, with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, utilisation, Response, Task, WINDOW_MAX_NS};
 use crate::watch::Watch;
 use num_bigint::BigInt;
@@ -264,22 +264,6 @@ fn excess_within(tasks: &[Task], supply: &Supply, windows: u32) -> Option<(u64, 
         }
     }
     None
-}
-
-/// A common multiple of these periods and of that of the supply. Where the utilisation equals the rate, all repeats itself after it: in
-/// a busy period everything that is requested or supplied up to t is requested or supplied once more between that and t + cycle.
-pub(crate) fn cycle_of<S: TimeFor>(periods: impl Iterator<Item = u64>, supply: &S) -> Option<u64> {
-    periods.chain([supply.rate().1]).try_fold(1u64, |cycle, period| {
-        cycle.checked_mul(period / gcd(cycle, period)).filter(|cycle| *cycle <= WINDOW_MAX_NS)
-    })
-}
-
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 {
-        a
-    } else {
-        gcd(b, a % b)
-    }
 }
 
 /// The same bound with an exact slack.

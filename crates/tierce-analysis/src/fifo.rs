@@ -18,9 +18,9 @@
 //! Source: George & Minet, "A FIFO worst case analysis for a hard real-time distributed problem with consistency constraints",
 //! ICDCS 1997, without jitter. Jobs of a task become ready in their order. `blocking` has no meaning: nothing is less urgent.
 
-use crate::edf::{busy_window, gcd, STEPS_MAX};
+use crate::edf::{busy_window, STEPS_MAX};
 use crate::supply::{with_supply, Supply, TimeFor};
-use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
+use crate::task::{compare_utilisation, gcd, Response, Task, WINDOW_MAX_NS};
 use std::cmp::Ordering;
 
 /// Longest responses.

@@ -18,9 +18,8 @@
 //! of the equation without rounding up, (B + (q + 1)·C + Σ Uⱼ·Jⱼ)/(rate − Σ Uⱼ). One pass over the tasks above is one
 //! multiplication by a reciprocal and one by the work each.
 
-use crate::edf::cycle_of;
 use crate::quotient::{quick_upto, quotient, reciprocal};
-use crate::supply::{with_supply, Supply, TimeFor};
+use crate::supply::{cycle_of, with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, LastRegion, Response, Task, WINDOW_MAX_NS};
 use crate::watch::Watch;
 use std::cmp::Ordering;

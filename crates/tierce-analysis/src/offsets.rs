@@ -13,9 +13,8 @@
 //!
 //! Example: 2 in 4 from 0 on and 2 in 4 from 2 on, both due within 2: they meet, and no phase but this one is known to.
 
-use crate::edf::gcd;
 use crate::priorities::lowest_first;
-use crate::task::{compare_utilisation, Response, Task};
+use crate::task::{compare_utilisation, gcd, Response, Task};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use tierce_guarantee::TIME_MAX_NS;

@@ -24,9 +24,9 @@
 //! Example: works 4, 1, 1 in turn, every 5, above 4 in 15: the second task is done after 9, since two jobs of the first come in that
 //! time, and request 5. By the longest job they would request 4 each, and 15 would not be enough.
 
-use crate::edf::{blocking_within, cycle_of, gcd, signed, Demand};
-use crate::supply::{with_supply, Supply, TimeFor};
-use crate::task::{Response, Task, WINDOW_MAX_NS};
+use crate::edf::{blocking_within, signed, Demand};
+use crate::supply::{cycle_of, with_supply, Supply, TimeFor};
+use crate::task::{gcd, Response, Task, WINDOW_MAX_NS};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use tierce_guarantee::{ratio, whole, Exact, TIME_MAX_NS};

@@ -6,8 +6,7 @@
 //! Sources: the periodic resource model (Shin & Lee, RTSS 2003): RESBS; explicit deadlines (Easwaran, Anand & Lee, RTSS
 //! 2007); continuous reservations and PSBE by their definitions (HLS 5.2.2).
 
-use crate::edf::cycle_of;
-use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
+use crate::task::{compare_utilisation, gcd, Response, Task, WINDOW_MAX_NS};
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 use tierce_guarantee::{Exact, Guarantee, Kind, Parameter};
@@ -138,6 +137,14 @@ impl TimeFor for Linear {
     fn behind_ns(&self) -> f64 {
         self.error_ns as f64
     }
+}
+
+/// A common multiple of these periods and of that of the supply. Where the utilisation equals the rate, all repeats itself after it: in
+/// a busy period everything that is requested or supplied up to t is requested or supplied once more between that and t + cycle.
+pub(crate) fn cycle_of<S: TimeFor>(periods: impl Iterator<Item = u64>, supply: &S) -> Option<u64> {
+    periods.chain([supply.rate().1]).try_fold(1u64, |cycle, period| {
+        cycle.checked_mul(period / gcd(cycle, period)).filter(|cycle| *cycle <= WINDOW_MAX_NS)
+    })
 }
 
 impl Supply {

@@ -79,6 +79,14 @@ impl Response {
     }
 }
 
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}
+
 /// Σ work/period compared with `rate`, exactly.
 pub(crate) fn compare_utilisation(tasks: &[Task], rate: (u64, u64)) -> std::cmp::Ordering {
     let rough = |task: &Task| task.work_ns as f64 / task.period_ns as f64;

@@ -20,7 +20,6 @@ use crate::demand::jobs::announces;
 use crate::demand::locks::Locks;
 use crate::demand::uncounted_threads::is_live;
 use crate::share;
-use crate::verdict::Promise;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tierce_analysis::Task;
@@ -131,12 +130,10 @@ impl Timers {
         self.events.0.iter().map(job).collect()
     }
 
-    /// What they leave of guarantees, the others are gone.
-    pub fn leave(self, received: &[Promise]) -> Vec<Promise> {
-        let toll = Toll { timer_ns: self.each_ns, timers: self.events, ..Toll::default() };
-        let left =
-            |promise: &Promise| Some(Promise { guarantee: toll.of(&promise.guarantee)?, ..promise.clone() });
-        received.iter().filter_map(left).collect()
+    /// What they leave of a guarantee; `None`: nothing.
+    pub fn leave(&self, guarantee: &Guarantee) -> Option<Guarantee> {
+        let toll = Toll { timer_ns: self.each_ns, timers: self.events.clone(), ..Toll::default() };
+        toll.of(guarantee)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::bounds::smallest_reduction::mend_by_bisection;
 use crate::demand::jobs::{comes_last, has_other_parents, parts, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::laws::known_phases;
-use crate::laws::node::{supplies, until_deadlines, Node};
+use crate::laws::node::{less_timers, supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
@@ -207,7 +207,7 @@ fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(
             return Vec::new();
         }
     };
-    let left = timers.leave(received);
+    let left = less_timers(received, &timers);
     let (node, received) = (&Node { received: &left, ..*node }, &left);
     if let Some(bounds) = jobs.at_known_phases(node) {
         verdict.open.retain(|open| open != ONLY_UTILISATION);

@@ -12,7 +12,7 @@ use crate::demand::overheads::Overheads;
 use crate::demand::regions::{Keeps, Kept};
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
 use crate::laws::known_phases;
-use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
+use crate::laws::node::{known, less_timers, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
@@ -309,7 +309,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>, verdict: &mut NodeVerdi
         return with_suspensions(&timer_jobs, &members, &set, &levels, &suspensions);
     }
     if members.iter().any(|task| overheads.locks.kept(*task).is_some()) {
-        let left = timers.leave(received);
+        let left = less_timers(received, &timers);
         return with_regions(&Node { received: &left, ..*node }, &members, &set, &levels, &priorities);
     }
     let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;

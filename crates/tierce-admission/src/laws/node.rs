@@ -1,7 +1,7 @@
 //! A node as the laws of policies see it, and what they have in common.
 
 use crate::bounds::leftover_supply::Taken;
-use crate::demand::overheads::Overheads;
+use crate::demand::overheads::{Overheads, Timers};
 use crate::verdict::Promise;
 use tierce_analysis::Supply;
 use tierce_guarantee::{whole, Guarantee, Kind, Parameter};
@@ -46,6 +46,15 @@ impl Node<'_> {
 pub fn supplies(received: &[Promise]) -> impl Iterator<Item = (&Promise, Supply)> {
     let sure = |guarantee| Supply::of(guarantee).or_else(|| Supply::of(&until_deadlines(guarantee)?));
     received.iter().filter_map(move |promise| Some((promise, sure(&promise.guarantee)?)))
+}
+
+/// What timers leave of promises; those of which nothing is left are gone.
+pub fn less_timers(received: &[Promise], timers: &Timers) -> Vec<Promise> {
+    let left = |promise: &Promise| {
+        let guarantee = timers.leave(&promise.guarantee)?;
+        Some(Promise { guarantee, ..promise.clone() })
+    };
+    received.iter().filter_map(left).collect()
 }
 
 /// What RESU is until deadlines that are announced, where other guarantees are what they are; it says nothing of other windows.
