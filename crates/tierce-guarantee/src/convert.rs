@@ -19,7 +19,7 @@ use crate::best_number::best_number;
 use crate::guarantee::{Guarantee, Kind, Parameter};
 use crate::number::{noted_time, show_share, show_time, whole};
 use rules::{is_soft, BASIC, EXCEPTION};
-use Kind::{All, Null, Ps, Psbe, Resbs, Resch, Rescs, Resnh, Resps, Ressh, Resu};
+use Kind::{All, Null, Ps, Psbe, Resbh, Resbs, Resch, Rescs, Resnh, Resps, Ressh, Resu};
 
 /// How one guarantee follows from another.
 #[derive(Clone, Debug)]
@@ -200,6 +200,15 @@ pub fn show(source: &Guarantee, goal: &Guarantee, free: &Free) -> Result<Derivat
         found.steps.push(step);
     }
     Ok(found)
+}
+
+/// Whether `goal` follows from `source`: what [`show`] shows, without the steps.
+pub fn follows(source: &Guarantee, goal: &Guarantee) -> bool {
+    let is_weaker = || {
+        let (have, want) = (source.values(), goal.values());
+        (source.kind(), goal.kind()) == (Resbh, Resbs) && have[0] >= want[0] && have[1] == want[1]
+    };
+    covers(source, goal) || is_weaker() || show(source, goal, &Free::default()).is_ok()
 }
 
 /// It cannot follow: in the long run more is asked for than given, or the strongest of that form that follows is weaker. Saves a

@@ -1,7 +1,7 @@
 //! Tables 5.1 and 5.2 of HLS, as printed.
 
 use tierce_guarantee::schedulers::{by_name, Conversion, Provides, SCHEDULERS};
-use tierce_guarantee::{cell, convert, whole, Cell, Free, Guarantee, Kind};
+use tierce_guarantee::{cell, convert, follows, show, whole, Cell, Free, Guarantee, Kind};
 
 /// Rows and columns in the order of [`Kind::ALL`]; a number is that of the theorem.
 const TABLE_5_2: [&str; 12] = [
@@ -155,4 +155,23 @@ fn what_schedulers_accept() {
     let refused = accepted("lottery", "NULL", Some(10));
     assert_eq!(refused.len(), 3);
     assert!(matches!(by_name("fixed-priority").unwrap().conversions[0].provides, Provides::Itself));
+}
+
+/// Whether it follows, with and without the steps.
+#[test]
+fn what_follows_is_what_is_shown() {
+    let kinds = ["RESBH", "RESBS", "RESCH", "RESCS", "RESNH"];
+    let of_kind = |kind: &'static str| {
+        [(1, 2), (2, 4), (3, 4), (4, 4), (2, 8)].into_iter().map(move |(x, y)| format!("{kind} {x}ms {y}ms"))
+    };
+    let others =
+        ["ALL", "NULL", "PS 1/2", "PS 1/4", "PSBE 1/2 1ms", "PSBE 1/2 4ms", "RESU 1/2", "RESPS 1ms 4ms 1ms"];
+    let texts = kinds.into_iter().flat_map(of_kind).chain(others.map(String::from));
+    let all: Vec<Guarantee> = texts.map(|text| Guarantee::parse(&text).expect(&text)).collect();
+    for source in &all {
+        for goal in &all {
+            let shown = show(source, goal, &Free::default()).is_ok();
+            assert_eq!(follows(source, goal), shown, "{source}: {goal}");
+        }
+    }
 }

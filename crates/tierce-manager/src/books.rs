@@ -5,9 +5,10 @@ use crate::ask::{Ending, Granted, Notice, Shown, State, What};
 use crate::mode::Mode;
 use crate::principal::Principal;
 use crate::wrong::Wrong;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use tierce_plan::{Edit, Keys};
 
 /// Version of the file.
@@ -31,9 +32,10 @@ pub struct Books {
     pub next_id: u64,
     /// The number of the next notice.
     pub next_notice: u64,
-    /// Those that are granted or pending. [`Writer`] adds them to what is written.
-    #[serde(skip_serializing)]
-    pub requests: BTreeMap<u64, Request>,
+    /// Those that are granted or pending. Who keeps one sees by its address whether it is still what it was: whoever changes one that
+    /// others keep changes a copy. [`Writer`] adds them to what is written.
+    #[serde(skip_serializing, deserialize_with = "read_requests")]
+    pub requests: BTreeMap<u64, Rc<Request>>,
     /// Users who are there.
     pub users: BTreeSet<u32>,
     /// What rules have added to the plan: the operation that creates each part, by its name.
@@ -50,7 +52,7 @@ pub struct Writer {
     /// All but the notices.
     before: String,
     /// By number.
-    requests: BTreeMap<u64, (Request, String)>,
+    requests: BTreeMap<u64, (Rc<Request>, String)>,
     /// Number and length of each that is in the text, and of the comma after it.
     notices: VecDeque<(u64, usize)>,
     /// What they say; before that, what is of no use any more.
@@ -65,7 +67,9 @@ impl Writer {
         self.read_notices(books);
         let requests = self.requests.values().map(|(_, text)| text.len() + 1).sum::<usize>();
         let of_all = json(books);
-        let mut text = String::with_capacity(of_all.len() + requests + 64);
+        let text = &mut self.before;
+        text.clear();
+        text.reserve(of_all.len() + requests + 64);
         text.push_str(&of_all[..of_all.len().saturating_sub(1)]);
         text.push_str(",\"requests\":{");
         for (at, (_, request)) in self.requests.values().enumerate() {
@@ -73,15 +77,15 @@ impl Writer {
             text.push_str(request);
         }
         text.push_str("},\"notices\":[");
-        self.before = text;
         let notices = &self.text[self.useless..];
         [&self.before, notices.strip_suffix(',').unwrap_or(notices), "]}"]
     }
 
     fn read_requests(&mut self, books: &Books) {
-        self.requests.retain(|id, (known, _)| books.requests.get(id) == Some(known));
+        let is_same = |is: &Rc<Request>, known: &Rc<Request>| Rc::ptr_eq(is, known) || is == known;
+        self.requests.retain(|id, (known, _)| books.requests.get(id).is_some_and(|is| is_same(is, known)));
         for (id, request) in &books.requests {
-            let text = || (request.clone(), format!("\"{id}\":{}", json(request)));
+            let text = || (request.clone(), format!("\"{id}\":{}", json(&**request)));
             self.requests.entry(*id).or_insert_with(text);
         }
     }
@@ -103,6 +107,11 @@ impl Writer {
             self.text.push(',');
         }
     }
+}
+
+fn read_requests<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u64, Rc<Request>>, D::Error> {
+    let requests = BTreeMap::<u64, Request>::deserialize(from)?;
+    Ok(requests.into_iter().map(|(id, request)| (id, Rc::new(request))).collect())
 }
 
 fn json(of: &impl Serialize) -> String {
@@ -226,21 +235,36 @@ impl Books {
         Writer::default().written(self).concat()
     }
 
-    /// Only the requests, which is all that admission is asked about.
+    /// Only the requests, as they are now, which is all that admission is asked about.
     pub fn of_requests(&self) -> Self {
         Self { requests: self.requests.clone(), ..Self::new("") }
     }
 
+    /// Those that are granted or pending.
+    pub fn all(&self) -> impl Iterator<Item = &Request> {
+        self.requests.values().map(Rc::as_ref)
+    }
+
+    /// A request.
+    pub fn get(&self, id: &u64) -> Option<&Request> {
+        self.requests.get(id).map(Rc::as_ref)
+    }
+
+    /// A request, to change it.
+    pub fn request_mut(&mut self, id: u64) -> Option<&mut Request> {
+        self.requests.get_mut(&id).map(Rc::make_mut)
+    }
+
     /// Those that have a guarantee.
     pub fn granted(&self) -> impl Iterator<Item = (&Request, &Held)> {
-        self.requests.values().filter_map(|request| Some((request, request.held.as_ref()?)))
+        self.all().filter_map(|request| Some((request, request.held.as_ref()?)))
     }
 
     /// The request that a part of the plan was made for.
     pub fn request_of(&self, part: &str) -> Option<&Request> {
         let rest = part.strip_prefix(PREFIX)?;
         let digits = rest.split('-').next()?;
-        self.requests.get(&digits.parse().ok()?)
+        self.get(&digits.parse().ok()?)
     }
 
     /// Whose guarantee a node of the plan has: the system's, unless it was given away.
@@ -373,7 +397,7 @@ mod tests {
             ending: None,
             divided: Vec::new(),
         };
-        books.requests.insert(7, request);
+        books.requests.insert(7, Rc::new(request));
         books.next_id = 8;
         books
     }
@@ -428,12 +452,12 @@ mod tests {
                 books.tell(&Principal::System, None, What::Said, format!("\"{round}\"")).within_ms = Some(5);
             }
             if round % 7 == 0 {
-                let request = Request { id: round as u64, ..books.requests[&7].clone() };
-                books.requests.insert(round as u64, request);
+                let request = Request { id: round as u64, ..Request::clone(&books.requests[&7]) };
+                books.requests.insert(round as u64, Rc::new(request));
             }
             if round % 11 == 0 {
                 books.requests.retain(|id, _| *id == 7 || id % 5 > 0);
-                books.requests.values_mut().for_each(|request| request.waits = round % 2 == 0);
+                books.requests.values_mut().for_each(|request| Rc::make_mut(request).waits = round % 2 == 0);
             }
             if round % 100 < 5 {
                 let text = writer.written(&books).concat();

@@ -10,7 +10,7 @@ use crate::mode::number;
 use crate::principal::Principal;
 use crate::trial::Trial;
 use tierce_guarantee::{
-    convert, show, show_ns, weakest, whole, Exact, Free, Guarantee, Kind, Parameter, Wanted,
+    convert, follows, show, show_ns, weakest, whole, Exact, Free, Guarantee, Kind, Parameter, Wanted,
 };
 use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::{Child, Keys, Node};
@@ -116,7 +116,9 @@ fn budget(policy: &PolicyRecord, node: &Node, goal: &Guarantee) -> Result<Keys, 
         Some((budget, period)) if goal.kind().is_basic() => {
             let given = Guarantee::reservation(kind, budget.clone(), period.clone());
             let given = given.ok_or("no such reservation")?;
-            show(&given, goal, &Free::default()).map_err(|why| why.to_string())?;
+            if !follows(&given, goal) {
+                show(&given, goal, &Free::default()).map_err(|why| why.to_string())?;
+            }
             (budget.clone(), period.clone())
         }
         _ => cheapest(kind, goal)?,

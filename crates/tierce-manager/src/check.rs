@@ -3,6 +3,7 @@
 use crate::books::{Books, Held, Request, Target, PREFIX};
 use crate::principal::Principal;
 use crate::trial::{Promised, Trial};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tierce_plan::policies::{self, position};
 use tierce_plan::{parse_time, Child, Edge, Keys, Plan};
@@ -16,7 +17,7 @@ pub fn check(books: &Books, trial: &Trial) -> Vec<String> {
         if let Some(why) = disagrees(plan, request, held) {
             wrong.push(format!("request {}: {why}", request.id));
         }
-        let guarantee = request.modes[held.mode].guarantee.clone();
+        let guarantee = Cow::Borrowed(&request.modes[held.mode].guarantee);
         if let Some(why) = trial.broken(&Promised { part: request.name(), guarantee }) {
             wrong.push(format!("request {}: {why}", request.id));
         }
@@ -35,7 +36,7 @@ pub fn check(books: &Books, trial: &Trial) -> Vec<String> {
         wrong.push(format!("`{name}` of a rule is not in the plan"));
     }
     let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
-    for request in books.requests.values() {
+    for request in books.all() {
         if let Target::Thread { tid, .. } = request.target {
             if let Some(other) = threads.insert(tid, request.id) {
                 wrong.push(format!("thread {tid} has the requests {other} and {}", request.id));

@@ -52,16 +52,6 @@ impl InForce for InMemory {
     }
 }
 
-/// What the plan means after these operations, if each is a small one ([`Plan::step`]). Its text is as it was before.
-pub fn stepped(plan: &Plan, edits: &[Edit]) -> Option<Plan> {
-    let mut plan = plan.clone();
-    for edit in edits {
-        let step = plan.step(edit)?;
-        plan.take(step);
-    }
-    Some(plan)
-}
-
 /// The plan after these operations, whatever admission says of it.
 pub fn edited(plan: &Plan, edits: &[Edit]) -> Result<Plan, Wrong> {
     let mut plan = plan.clone();

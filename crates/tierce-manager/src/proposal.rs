@@ -3,6 +3,7 @@
 use crate::books::{Books, Held, Request, Target};
 use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
+use std::borrow::Cow;
 use tierce_plan::{Below, Edit, Keys};
 
 /// What is to change.
@@ -35,7 +36,7 @@ impl Proposal {
         ends.sort_unstable();
         ends.dedup();
         ends.sort_by_key(|id| std::cmp::Reverse(books.depth(*id)));
-        let held = |id: &u64| books.requests.get(id).filter(|request| request.held.is_some());
+        let held = |id: &u64| books.get(id).filter(|request| request.held.is_some());
         let gone = ends
             .iter()
             .filter_map(held)
@@ -46,23 +47,23 @@ impl Proposal {
             Some(Edit::Set { name: request.name(), under, keys: keys.clone(), who: Vec::new() })
         });
         let grants = self.grants.iter().flat_map(|(id, held)| {
-            let request = books.requests.get(id).map(|request| created(request, held));
+            let request = books.get(id).map(|request| created(request, held));
             request.into_iter()
         });
         gone.chain(modes).chain(self.edits.iter().cloned()).chain(grants).collect()
     }
 
     /// What everybody is to have afterwards.
-    pub fn promised(&self, books: &Books) -> Vec<Promised> {
+    pub fn promised<'b>(&self, books: &'b Books) -> Vec<Promised<'b>> {
         let stays = books.granted().filter(|(request, _)| !self.ends.contains(&request.id));
         let stays = stays.map(|(request, held)| {
             let mode =
                 self.modes.iter().find(|(id, ..)| *id == request.id).map_or(held.mode, |(_, mode, _)| *mode);
             (request, mode)
         });
-        let new = self.grants.iter().filter_map(|(id, held)| Some((books.requests.get(id)?, held.mode)));
-        let promised = |(request, mode): (&Request, usize)| {
-            let guarantee = request.modes.get(mode)?.guarantee.clone();
+        let new = self.grants.iter().filter_map(|(id, held)| Some((books.get(id)?, held.mode)));
+        let promised = |(request, mode): (&'b Request, usize)| {
+            let guarantee = Cow::Borrowed(&request.modes.get(mode)?.guarantee);
             Some(Promised { part: request.name(), guarantee })
         };
         stays.chain(new).filter_map(promised).collect()

@@ -3,13 +3,14 @@
 //! The verdict is admission's. A plan in force may have faults of its own, which are nobody's business here: only what would be
 //! worse than before is refused.
 
-use crate::in_force::{edited, stepped};
+use crate::in_force::edited;
 use crate::wrong::Wrong;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tierce_admission::{Admission, PlanExt, Promise};
-use tierce_guarantee::{show, Free, Guarantee};
+use tierce_guarantee::{follows as follows_from, Guarantee};
 use tierce_plan::{Edit, Plan};
 
 /// A plan, to try operations on.
@@ -24,6 +25,8 @@ pub struct Trial {
     /// The plan whose text is written, and the operations since, of which the text says nothing; without those that others undid.
     written: Rc<Plan>,
     unwritten: Rc<Vec<Edit>>,
+    /// The last of them, which may undo others.
+    last: Rc<Vec<Edit>>,
     /// It was found without its text.
     is_stepped: bool,
     /// What came of operations that were tried. A rule asks whether something fits, and the request that it admits is tried again.
@@ -44,11 +47,11 @@ const FOLLOWS_MAX: usize = 1024;
 
 /// Something that was promised to a part of the plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Promised {
+pub struct Promised<'a> {
     /// The task or node.
     pub part: String,
     /// What it is to have.
-    pub guarantee: Guarantee,
+    pub guarantee: Cow<'a, Guarantee>,
 }
 
 impl Trial {
@@ -62,6 +65,7 @@ impl Trial {
             written: plan.clone(),
             plan,
             unwritten: Rc::default(),
+            last: Rc::default(),
             is_stepped: false,
             tried: Rc::default(),
             follows: Rc::default(),
@@ -70,21 +74,48 @@ impl Trial {
 
     /// After these operations, if each is a small one.
     fn stepped_by(&self, edits: &[Edit]) -> Option<Trial> {
-        let plan = stepped(&self.plan, edits)?;
-        let mut unwritten = Vec::clone(&self.unwritten);
-        edits.iter().for_each(|edit| edit.add_to(&mut unwritten));
+        let (plan, is_runnable) = self.stepped_plan(edits)?;
         let admission = plan.admit();
+        let unwritten = if self.last.is_empty() { self.unwritten.clone() } else { Rc::new(self.unwritten()) };
         Some(Self {
             failing: Rc::new(failing(&plan, &admission)),
             admission: Rc::new(admission),
-            not_runnable: Rc::new(not_runnable(&plan)),
+            not_runnable: Rc::new(if is_runnable { None } else { not_runnable(&plan) }),
             plan: Rc::new(plan),
             written: self.written.clone(),
-            unwritten: Rc::new(unwritten),
+            unwritten,
+            last: Rc::new(edits.to_vec()),
             is_stepped: true,
             tried: Rc::default(),
             follows: self.follows.clone(),
         })
+    }
+
+    /// What the plan means after these operations, if each is a small one ([`Plan::step`]), and whether it is shown already that it
+    /// can be enforced: this one can, and after no step it is in question. Its text is as it was before.
+    fn stepped_plan(&self, edits: &[Edit]) -> Option<(Plan, bool)> {
+        let mut plan = Plan::clone(&self.plan);
+        let mut is_runnable = self.not_runnable.is_none();
+        for edit in edits {
+            let step = plan.step(edit)?;
+            is_runnable = is_runnable && plan.is_runnable_after(&step, plan.machine.cpus);
+            plan.take(step);
+        }
+        Some((plan, is_runnable))
+    }
+
+    /// All operations since the text was written.
+    fn unwritten(&self) -> Vec<Edit> {
+        let mut all = Vec::clone(&self.unwritten);
+        self.last.iter().for_each(|edit| edit.add_to(&mut all));
+        all
+    }
+
+    /// This plan is in force now, and the one before it is of no interest any more.
+    pub fn settled(mut self) -> Trial {
+        let all = Rc::make_mut(&mut self.unwritten);
+        std::mem::take(&mut self.last).iter().for_each(|edit| edit.add_to(all));
+        self
     }
 
     /// The plan as it is.
@@ -94,7 +125,7 @@ impl Trial {
 
     /// The plan, if it was found without its text and may go on so.
     pub fn stepped(&self) -> Option<&Rc<Plan>> {
-        (self.is_stepped && self.unwritten.len() <= UNWRITTEN_MAX).then_some(&self.plan)
+        (self.is_stepped && self.unwritten.len() + self.last.len() <= UNWRITTEN_MAX).then_some(&self.plan)
     }
 
     /// The verdict on it.
@@ -122,7 +153,7 @@ impl Trial {
         }
         let after = match self.stepped_by(edits) {
             Some(after) => after,
-            None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten, edits].concat())?)),
+            None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten(), edits].concat())?)),
         };
         let mut tried = self.tried.borrow_mut();
         if tried.len() == TRIED_MAX {
@@ -160,6 +191,7 @@ impl Trial {
     /// Why a promise does not hold.
     pub fn broken(&self, promised: &Promised) -> Option<Wrong> {
         let Promised { part, guarantee } = promised;
+        let guarantee = &**guarantee;
         let Some(promises) = self.promises(part) else {
             return Some(Wrong::new("part_must_exist", format!("`{part}` is not in the plan in force")));
         };
@@ -168,7 +200,7 @@ impl Trial {
         if known.is_some_and(|(from, _)| promises.iter().any(|promise| promise.guarantee == *from)) {
             return None;
         }
-        let shows = |promise: &&Promise| show(&promise.guarantee, guarantee, &Free::default()).is_ok();
+        let shows = |promise: &&Promise| follows_from(&promise.guarantee, guarantee);
         if let Some(promise) = promises.iter().find(shows) {
             if follows.len() >= FOLLOWS_MAX {
                 follows.clear();

@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use serde_json::{json, Value};
 use std::time::{Duration, Instant};
-use tierce_manager::rules::{EVENT, STACK};
+use tierce_manager::rules::{to_rule, Known, EVENT, STACK};
 use tierce_manager::{Principal, Rules, State, Unkept, What};
 
 /// Rules run on a large stack, as they do in the manager.
@@ -207,7 +207,8 @@ fn rules_can_look_at_all_that_there_can_be() {
         let mut rules = Rules::new();
         rules.add("look", Principal::System, text, &Value::Null).unwrap();
         let begun = Instant::now();
-        let evaluated = rules.decide("look", tierce_manager::rules::to_rule(&it), None, None);
+        let known = Known::new(move |name| to_rule(&it[name]));
+        let evaluated = rules.decide("look", &known, None, None);
         println!("{:?}: {:?}", begun.elapsed(), evaluated.said);
         assert!(evaluated.broken.is_none());
         assert_eq!(evaluated.decisions[0].2.say.as_deref(), Some("256000"));

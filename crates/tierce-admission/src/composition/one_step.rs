@@ -65,6 +65,21 @@ fn way(plan: &Plan, node: usize) -> Option<(u32, Vec<usize>)> {
     }
 }
 
+/// The same of a node that may have several parents: each of its ways.
+fn ways(plan: &Plan, node: usize) -> Option<Vec<(u32, Vec<usize>)>> {
+    if !plan.nodes[node].roots.is_empty() {
+        return Some(vec![way(plan, node)?]);
+    }
+    let above = plan.edges.iter().enumerate().filter(|(_, edge)| edge.child == Child::Node(node));
+    let each = above.map(|(index, edge)| {
+        let is_plain = !edge.spread && !edge.when_spent && plan.nodes[edge.parent].family.is_none();
+        let (cpu, mut edges) = way(plan, edge.parent).filter(|_| is_plain)?;
+        edges.insert(0, index);
+        Some((cpu, edges))
+    });
+    each.collect()
+}
+
 fn the_default_node_keeps_a_share(plan: &Plan, step: &Step, changed: usize) -> Option<()> {
     let (cpu, above) = way(plan, changed)?;
     let default = plan.default_node?;
@@ -72,10 +87,29 @@ fn the_default_node_keeps_a_share(plan: &Plan, step: &Step, changed: usize) -> O
         Some(_) => runnable::replica_on(plan, plan.nodes[default].family, cpu)?,
         None => default,
     };
-    let (its_cpu, down) = way(plan, there)?;
-    if its_cpu != cpu {
-        return Some(());
+    match &ways(plan, there)?[..] {
+        [(its_cpu, _)] if *its_cpu != cpu => Some(()),
+        [(_, down)] => this_way_keeps_a_share(plan, step, (changed, &above), (there, down), true),
+        // One of them is enough, and it is not known which one it was before.
+        several if several.iter().all(|(its_cpu, _)| *its_cpu == cpu) => {
+            let mut each = several
+                .iter()
+                .map(|(_, down)| this_way_keeps_a_share(plan, step, (changed, &above), (there, down), false));
+            each.find_map(|keeps| keeps)
+        }
+        _ => None,
     }
+}
+
+/// `had`: this way gave it a share before.
+fn this_way_keeps_a_share(
+    plan: &Plan,
+    step: &Step,
+    (changed, above): (usize, &[usize]),
+    (there, down): (usize, &[usize]),
+    had: bool,
+) -> Option<()> {
+    let (cpu, _) = way(plan, changed)?;
     let moved = step.edge().is_some_and(|edge| down.iter().any(|at| plan.edges[*at].child == edge.child));
     if moved {
         return None; // the step is on the way itself
@@ -89,7 +123,7 @@ fn the_default_node_keeps_a_share(plan: &Plan, step: &Step, changed: usize) -> O
         return Some(());
     }
     let mut below = down.iter().rev().map(|at| &plan.edges[*at]).skip_while(|edge| edge.parent != meets);
-    if !below.any(|edge| matches!(law(plan, edge.parent), Some(Law::Priority(_)) | None)) {
+    if had && !below.any(|edge| matches!(law(plan, edge.parent), Some(Law::Priority(_)) | None)) {
         return Some(());
     }
     let left = plan.machine.left.get(cpu as usize).is_none().then_some(Part::ONE)?;

@@ -7,7 +7,7 @@
 
 use crate::manager::rates::Rates;
 use anyhow::Result;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::collections::HashSet;
 use std::io::{ErrorKind, Read, Write};
@@ -42,6 +42,14 @@ pub struct Server {
     listener: Listener,
     clients: Vec<Client>,
     rates: Rates,
+}
+
+/// As it is sent.
+#[derive(Serialize)]
+struct Said {
+    version: u64,
+    ok: bool,
+    answer: Answer,
 }
 
 struct Client {
@@ -203,8 +211,8 @@ impl Client {
         }
         match self.answered(&line, serve) {
             Ok(answer) => {
-                let said = json!({ "version": VERSION, "ok": true, "answer": answer });
-                let _ = writeln!(self.answer, "{said}"); // a vector takes it
+                let _ = serde_json::to_writer(&mut self.answer, &Said { version: VERSION, ok: true, answer });
+                self.answer.push(b'\n');
             }
             Err(wrong) => self.refuse(&wrong.rule, &wrong.message),
         }

@@ -58,7 +58,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             }
             Err(wrong) => answer.reason = Some(wrong),
         }
-        answer.about = self.books.requests.get(&request.id).map(Request::shown);
+        answer.about = self.books.get(&request.id).map(Request::shown);
         Ok(answer)
     }
 }

@@ -12,6 +12,7 @@ use crate::rules::{Evaluated, Timer};
 use crate::wrong::Wrong;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// What was missing of a promise since the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,8 +54,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// When something is due next, if anything is.
     pub fn next_ns(&self) -> Option<u64> {
-        let endings =
-            self.books.requests.values().filter_map(|request| Some(request.ending.as_ref()?.due_ns));
+        let endings = self.books.all().filter_map(|request| Some(request.ending.as_ref()?.due_ns));
         endings.chain(self.later.iter().map(|later| later.due_ns)).min()
     }
 
@@ -105,7 +105,13 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         self.signal_about(event, data, None, now_ns);
     }
 
-    pub(super) fn signal_about(&mut self, event: &str, data: &Value, request: Option<&Request>, now_ns: u64) {
+    pub(super) fn signal_about(
+        &mut self,
+        event: &str,
+        data: &Value,
+        request: Option<&Rc<Request>>,
+        now_ns: u64,
+    ) {
         let mut events = vec![event.to_string()];
         let (mut at, mut again) = (0, false);
         while at < events.len() && at < CAUSED_MAX {
@@ -126,11 +132,18 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    fn evaluated(&mut self, event: &str, data: &Value, request: Option<&Request>, now_ns: u64) -> Evaluated {
+    fn evaluated(
+        &mut self,
+        event: &str,
+        data: &Value,
+        request: Option<&Rc<Request>>,
+        now_ns: u64,
+    ) -> Evaluated {
         let Ok(trial) = self.trial() else { return Evaluated::default() };
-        let it = self.view(&trial, request, data, now_ns);
-        let fits = self.questions(&trial, request.map_or(0, |request| request.id));
-        self.rules.decide(event, it, request.map(|request| &request.owner), Some(fits))
+        let books = Rc::new(self.books.of_requests());
+        let known = self.view(&trial, &books, request, data, now_ns);
+        let fits = Self::questions(&trial, &books, request.map_or(0, |request| request.id));
+        self.rules.decide(event, &known, request.map(|request| &request.owner), Some(fits))
     }
 
     /// Do what rules have decided about an event. `told`: those who know of it, and nobody else loses anything now.
@@ -202,7 +215,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Requests whose threads have ended.
     fn end_dead(&mut self, now_ns: u64) {
-        let dead = self.books.requests.values().filter(|request| !self.is_there(request));
+        let dead = self.books.all().filter(|request| !self.is_there(request));
         let dead: Vec<u64> = dead.map(|request| request.id).collect();
         for id in dead {
             // The loader may have taken its task out of the plan already.
@@ -215,19 +228,19 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Requests for which others were to make room, who have all left by themselves.
     fn not_waited_for(&self) -> Vec<u64> {
-        let endings = self.books.requests.values().filter_map(|request| request.ending.as_ref());
+        let endings = self.books.all().filter_map(|request| request.ending.as_ref());
         let told: BTreeSet<u64> = endings.filter_map(|taken| taken.for_id).collect();
         let waits = |request: &&Request| {
             request.reason.as_ref().is_some_and(|why| why.rule == OTHERS_ARE_TOLD)
                 && !told.contains(&request.id)
         };
-        self.books.requests.values().filter(waits).map(|request| request.id).collect()
+        self.books.all().filter(waits).map(|request| request.id).collect()
     }
 
     /// Those who were told that they lose something, and whose time is over.
     fn end_due(&mut self, now_ns: u64) {
         let due = |request: &&Request| request.ending.as_ref().is_some_and(|taken| taken.due_ns <= now_ns);
-        let due: Vec<&Request> = self.books.requests.values().filter(due).collect();
+        let due: Vec<&Request> = self.books.all().filter(due).collect();
         let endings = due.iter().filter_map(|request| request.ending.as_ref());
         let mut for_ids: BTreeSet<u64> = endings.clone().filter_map(|taken| taken.for_id).collect();
         for_ids.extend(self.not_waited_for());
@@ -244,7 +257,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         for id in told {
             let is_due =
                 |request: &Request| request.ending.as_ref().is_some_and(|taken| taken.due_ns <= now_ns);
-            if self.books.requests.get(&id).is_some_and(is_due) {
+            if self.books.get(&id).is_some_and(is_due) {
                 self.with(id, |request| request.ending = None);
                 self.tell_owner(id, What::Stays, "there is no need any more".into(), None);
             }

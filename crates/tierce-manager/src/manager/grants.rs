@@ -11,6 +11,7 @@ use crate::proposal::Proposal;
 use crate::rules::{Decision, Evaluated, Fits, To};
 use crate::trial::Trial;
 use crate::wrong::Wrong;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
 use tierce_plan::Edit;
@@ -103,14 +104,14 @@ impl Guide {
 
     /// Those who are to have less, and what is done to the plan.
     pub fn proposal(&self, books: &Books, trial: &Trial) -> Result<Proposal, Wrong> {
-        let held = |id: &u64| books.requests.get(id).is_some_and(|request| request.held.is_some());
+        let held = |id: &u64| books.get(id).is_some_and(|request| request.held.is_some());
         let mut ends: Vec<u64> =
             self.revoke.iter().filter(|id| held(id)).flat_map(|id| books.with_inner(*id)).collect();
         ends.sort_unstable();
         ends.dedup();
         let mut proposal = Proposal { ends, edits: self.edits.clone(), ..Proposal::default() };
         for To { id, mode } in &self.change {
-            let request = books.requests.get(id).filter(|_| !proposal.ends.contains(id));
+            let request = books.get(id).filter(|_| !proposal.ends.contains(id));
             let Some((request, held)) = request.and_then(|it| Some((it, it.held.as_ref()?))) else {
                 continue;
             };
@@ -129,8 +130,7 @@ fn oversteps(owner: &Principal, decision: &Decision, books: &Books) -> Option<St
     let edits = decision.edits();
     if *owner != Principal::System {
         let ids = decision.revoke.iter().chain(decision.change.iter().map(|to| &to.id));
-        let mut others =
-            ids.filter(|id| books.requests.get(id).is_some_and(|request| request.owner != *owner));
+        let mut others = ids.filter(|id| books.get(id).is_some_and(|request| request.owner != *owner));
         if let Some(id) = others.next() {
             return Some(format!("request {id} is not of {owner}"));
         }
@@ -224,8 +224,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Those who would end may keep a lesser mode, if it fits all the same: the most valuable of them first.
     fn keeping(&self, mut proposal: Proposal, trial: &Trial, left: &Cell<u32>) -> Proposal {
-        let mut ends: Vec<&Request> =
-            proposal.ends.iter().filter_map(|id| self.books.requests.get(id)).collect();
+        let mut ends: Vec<&Request> = proposal.ends.iter().filter_map(|id| self.books.get(id)).collect();
         ends.sort_by_key(|request| (-request.value(), request.id));
         // What is below a scheduler that ends cannot stay.
         ends.retain(|request| {
@@ -276,7 +275,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 let mut operations = base.operations(&self.books);
                 operations.push(crate::proposal::created(&least, &held));
                 let mut promised = base.promised(&self.books);
-                let (part, guarantee) = (least.name(), smaller.guarantee.clone());
+                let (part, guarantee) = (least.name(), Cow::Borrowed(&smaller.guarantee));
                 promised.push(crate::trial::Promised { part, guarantee });
                 trial.after(&operations, &promised).is_ok()
             });
@@ -291,7 +290,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// Another mode where the request is.
     pub(super) fn in_place(&mut self, id: u64, guide: &Guide, trial: &Trial) -> Result<Proposal, Wrong> {
         let missing = || Wrong::new("request_must_exist", format!("no request {id}"));
-        let request = self.books.requests.get(&id).ok_or_else(missing)?;
+        let request = self.books.get(&id).ok_or_else(missing)?;
         let held = request.held.as_ref().ok_or_else(missing)?;
         let base = guide.proposal(&self.books, trial)?;
         let mut refused = None;
@@ -321,7 +320,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         self.keep_parts(&proposal.edits);
         let reason = guide.reason.clone().unwrap_or_else(|| "a rule has decided so".into());
         for (id, was) in before {
-            let now = self.books.requests.get(&id).and_then(Request::mode).map(|mode| mode.to_string());
+            let now = self.books.get(&id).and_then(Request::mode).map(|mode| mode.to_string());
             let was = was.map(|mode| mode.to_string()).unwrap_or_default();
             let text = format!("{reason}: {was} before, {} now", now.unwrap_or_default());
             self.with(id, |request| request.ending = None);
@@ -331,7 +330,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let lost: Vec<u64> = proposal
             .grants
             .iter()
-            .filter(|(id, _)| self.books.requests.get(id).is_some_and(|request| !self.is_there(request)))
+            .filter(|(id, _)| self.books.get(id).is_some_and(|request| !self.is_there(request)))
             .map(|(id, _)| *id)
             .collect();
         for id in lost {
@@ -345,7 +344,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn revoked(&mut self, ids: &[u64], reason: &str, now_ns: u64) {
         let mut over = Vec::new();
         for &id in ids {
-            let waits = self.books.requests.get(&id).is_some_and(|request| request.waits);
+            let waits = self.books.get(&id).is_some_and(|request| request.waits);
             let left = if waits { "it waits for another chance" } else { "it is over" };
             let text = format!("{reason}; its threads are where they match without it, and {left}");
             self.tell_owner(id, What::Revoked, text, None);
@@ -378,7 +377,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn described(&self, proposal: &Proposal) -> Vec<String> {
         let ends = proposal.ends.iter().map(|id| format!("request {id} ends"));
         let modes = proposal.modes.iter().map(|(id, mode, _)| {
-            let mode = self.books.requests.get(id).and_then(|request| request.modes.get(*mode));
+            let mode = self.books.get(id).and_then(|request| request.modes.get(*mode));
             format!("request {id} has {}", mode.map(|mode| mode.to_string()).unwrap_or_default())
         });
         let edits = proposal.edits.iter().filter_map(|edit| match edit {
@@ -392,18 +391,18 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// The request as it would be shown.
     pub(super) fn as_granted(&self, id: u64, proposal: &Proposal) -> Option<Shown> {
-        let mut request = self.books.requests.get(&id)?.clone();
+        let mut request = self.books.get(&id)?.clone();
         request.held =
             proposal.grants.iter().find(|(granted, _)| *granted == id).map(|(_, held)| held.clone());
         Some(request.shown())
     }
 
     /// What rules may ask of admission: whether a request would be granted without some others.
-    pub(super) fn questions(&self, trial: &Trial, new: u64) -> Fits {
-        let (trial, books) = (trial.clone(), Rc::new(self.books.of_requests()));
+    pub(super) fn questions(trial: &Trial, books: &Rc<Books>, new: u64) -> Fits {
+        let (trial, books) = (trial.clone(), books.clone());
         Rc::new(move |id, without, cpu| {
             let id = if id == 0 { new } else { id };
-            let Some(request) = books.requests.get(&id) else { return false };
+            let Some(request) = books.get(&id) else { return false };
             let mut ends: Vec<u64> = without.to_vec();
             ends.extend(request.held.is_some().then_some(id));
             let owner_of = |node: &str| books.owner_of(node);

@@ -127,7 +127,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             }
             Ask::Signal(_) => Err(Wrong::new("asker_must_be_the_system", "only root signals events")),
             Ask::List(_) => {
-                let requests = self.books.requests.values().filter(|request| asker.acts_for(&request.owner));
+                let requests = self.books.all().filter(|request| asker.acts_for(&request.owner));
                 Ok(Answer { requests: requests.map(Request::shown).collect(), ..Answer::new(State::Done) })
             }
             Ask::Rules(_) => Ok(Answer { rules: self.rules.shown(), ..Answer::new(State::Done) }),
@@ -197,22 +197,23 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             self.in_force.apply(&operations, after.stepped())?;
             let plan = self.in_force.plan()?;
             let is_after = Rc::ptr_eq(after.plan(), &plan);
-            self.trial = Some(if is_after { after } else { Trial::new(plan) });
+            self.trial = None; // nothing else keeps what the new one goes on with
+            self.trial = Some(if is_after { after.settled() } else { Trial::new(plan) });
         }
         for id in &proposal.ends {
-            if let Some(request) = self.books.requests.get_mut(id) {
+            if let Some(request) = self.books.request_mut(*id) {
                 (request.held, request.ending) = (None, None);
                 request.divided.clear();
             }
         }
         for (id, mode, keys) in &proposal.modes {
-            let request = self.books.requests.get_mut(id).filter(|_| !proposal.ends.contains(id));
+            let request = self.books.request_mut(*id).filter(|_| !proposal.ends.contains(id));
             if let Some(held) = request.and_then(|request| request.held.as_mut()) {
                 (held.mode, held.keys) = (*mode, keys.clone());
             }
         }
         for (id, held) in &proposal.grants {
-            if let Some(request) = self.books.requests.get_mut(id) {
+            if let Some(request) = self.books.request_mut(*id) {
                 (request.held, request.reason) = (Some(held.clone()), None);
             }
         }
@@ -228,7 +229,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     fn tell_owner(&mut self, id: u64, what: What, text: String, within_ms: Option<u64>) {
-        if let Some(owner) = self.books.requests.get(&id).map(|request| request.owner.clone()) {
+        if let Some(owner) = self.books.get(&id).map(|request| request.owner.clone()) {
             self.tell(&owner, Some(id), what, text, within_ms);
         }
     }

@@ -16,7 +16,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         self.remove_strays()?;
         self.make_parts_again()?;
         // What has ended meanwhile needs nothing.
-        let dead = self.books.requests.values().filter(|request| !self.is_there(request));
+        let dead = self.books.all().filter(|request| !self.is_there(request));
         let dead: Vec<u64> = dead.map(|request| request.id).collect();
         for id in dead {
             self.lose(id, "its thread has ended", false, now_ns);
@@ -26,7 +26,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let lost = self.books.granted().filter(|(request, held)| disagrees(&plan, request, held).is_some());
         // What is below a scheduler goes with it when it is made again.
         let lost: BTreeSet<u64> = lost.flat_map(|(request, _)| self.books.with_inner(request.id)).collect();
-        let value = |id: &u64| self.books.requests.get(id).map_or(0, |request| -request.value());
+        let value = |id: &u64| self.books.get(id).map_or(0, |request| -request.value());
         let mut lost: Vec<(i64, u64)> = lost.iter().map(|id| (value(id), *id)).collect();
         if lost.is_empty() {
             self.is_foreign = false;
@@ -38,7 +38,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         if self.again(&ids).is_err() {
             for id in ids {
                 // Those below it come later, or have gone with it.
-                if self.books.requests.get(&id).is_none_or(|request| request.held.is_none()) {
+                if self.books.get(&id).is_none_or(|request| request.held.is_none()) {
                     continue;
                 }
                 if let Err(why) = self.again(&[id]) {
@@ -55,8 +55,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let trial = self.trial()?;
         let mut edits = Vec::new();
         for id in ids {
-            let Some((request, held)) =
-                self.books.requests.get(id).and_then(|it| Some((it, it.held.as_ref()?)))
+            let Some((request, held)) = self.books.get(id).and_then(|it| Some((it, it.held.as_ref()?)))
             else {
                 continue;
             };

@@ -10,6 +10,7 @@ use crate::proposal::Proposal;
 use crate::rules::keys;
 use crate::wrong::Wrong;
 use serde_json::{Map, Value};
+use std::rc::Rc;
 use tierce_plan::{policies, Keys};
 
 /// Longest word for people and rules, bytes.
@@ -30,13 +31,13 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             self.user_enters(self.threads.person(uid), now_ns);
         }
         let id = request.id;
-        self.books.requests.insert(id, request);
+        self.books.requests.insert(id, Rc::new(request));
         if !is_dry {
             self.books.next_id += 1;
             self.revision += 1;
         }
         let answer = self.settle_new(id, is_dry, now_ns);
-        let is_over = self.books.requests.get(&id).is_some_and(|request| request.held.is_none());
+        let is_over = self.books.get(&id).is_some_and(|request| request.held.is_none());
         if is_dry || is_over && answer.state == State::Refused {
             self.books.requests.remove(&id);
             if self.books.next_id == id + 1 {
@@ -118,7 +119,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         let has =
             |request: &&Request| matches!(request.target, Target::Thread { tid: its, .. } if its == tid);
-        if let Some(request) = self.books.requests.values().find(has) {
+        if let Some(request) = self.books.all().find(has) {
             let message = format!("thread {tid} has request {}", request.id);
             return Err(Wrong::new("thread_must_have_no_request", message));
         }
@@ -127,7 +128,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// So many requests each principal has, and so many each person, under whatever names.
     fn room_for(&self, owner: &Principal, uid: Option<u32>) -> Result<(), Wrong> {
-        let theirs = self.books.requests.values().filter(|request| request.owner == *owner).count();
+        let theirs = self.books.all().filter(|request| request.owner == *owner).count();
         let each = self.limits.requests_each;
         if *owner != Principal::System && theirs >= each {
             let message = format!("{owner} has {theirs} requests, bound {each}");
@@ -136,7 +137,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         if let Some(uid) = uid {
             let person = self.threads.person(uid);
             let is_theirs = |request: &&Request| self.person_of(request) == Some(person);
-            let theirs = self.books.requests.values().filter(is_theirs).count();
+            let theirs = self.books.all().filter(is_theirs).count();
             if theirs >= each {
                 let who = match person {
                     NAMELESS => "all users without a name".to_string(),
@@ -156,7 +157,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// The request of that number, if the asker may end it.
     pub(super) fn of_asker(&self, asker: &Asker, id: u64) -> Result<&Request, Wrong> {
-        let theirs = self.books.requests.get(&id).filter(|request| asker.acts_for(&request.owner));
+        let theirs = self.books.get(&id).filter(|request| asker.acts_for(&request.owner));
         // Who may not see it is told no more than that.
         theirs.ok_or_else(|| Wrong::new("request_must_exist", format!("no request {id} of yours")))
     }
@@ -203,7 +204,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Requests without a guarantee leave the books, all of them before rules hear of any.
     pub(super) fn forget(&mut self, ids: &[u64], now_ns: u64) {
-        let gone: Vec<Request> = ids.iter().filter_map(|id| self.books.requests.remove(id)).collect();
+        let gone: Vec<Rc<Request>> = ids.iter().filter_map(|id| self.books.requests.remove(id)).collect();
         self.revision += 1;
         for request in gone {
             self.stays(request.id, "the request for which it was to go is over");
@@ -224,7 +225,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         };
         if answer.state == State::Refused {
             match before.held {
-                Some(_) => self.with(id, |request| *request = before.clone()),
+                Some(_) => self.with(id, |request| *request = Request::clone(&before)),
                 None => self.forget(&[id], now_ns),
             }
         } else if is_less {
@@ -234,7 +235,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     pub(super) fn with(&mut self, id: u64, change: impl FnOnce(&mut Request)) {
-        if let Some(request) = self.books.requests.get_mut(&id) {
+        if let Some(request) = self.books.request_mut(id) {
             change(request);
             self.revision += 1;
         }

@@ -5,19 +5,20 @@ use crate::mode::Mode;
 use crate::rules::{list, map, number, text, to_rule, Data, Record};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 const US: u64 = 1_000;
 
 /// What rules were last given of each request, by its number: most are what they were when rules are asked again.
 #[derive(Default)]
-pub struct Seen(RefCell<BTreeMap<u64, (Request, Option<u32>, Record)>>);
+pub struct Seen(RefCell<BTreeMap<u64, (Rc<Request>, Option<u32>, Record)>>);
 
 impl Seen {
     /// A request, as rules see it.
-    pub fn shown(&self, request: &Request, person: Option<u32>) -> Record {
+    pub fn shown(&self, request: &Rc<Request>, person: Option<u32>) -> Record {
         let mut seen = self.0.borrow_mut();
-        if let Some((_, _, data)) = seen.get(&request.id).filter(|(is, of, _)| is == request && *of == person)
-        {
+        let known = seen.get(&request.id).filter(|(is, of, _)| *of == person && Rc::ptr_eq(is, request));
+        if let Some((_, _, data)) = known {
             return data.clone();
         }
         let data = shown(request, person);
@@ -26,7 +27,7 @@ impl Seen {
     }
 
     /// Those that are over are forgotten.
-    pub fn forget(&self, requests: &BTreeMap<u64, Request>) {
+    pub fn forget(&self, requests: &BTreeMap<u64, Rc<Request>>) {
         self.0.borrow_mut().retain(|id, _| requests.contains_key(id));
     }
 }
@@ -43,6 +44,7 @@ fn shown(request: &Request, person: Option<u32>) -> Record {
         ("state", text(if held.is_some() { "granted" } else { "pending" })),
         ("value", number(request.value())),
         ("ppm", number(best.map_or(0, Mode::ppm))),
+        ("least_ppm", number(request.modes.iter().map(Mode::ppm).min().unwrap_or(0))),
         ("period_us", number(period_us)),
         ("modes", list(request.modes.iter().map(mode))),
         ("mode", held.map_or(Data::UNIT, |held| number(held.mode as u64))),
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_of_a_request_is_what_it_is_now() {
-        let mut request = Request {
+        let mut request = Rc::new(Request {
             id: 7,
             owner: Principal::User(1000),
             by: None,
@@ -91,7 +93,7 @@ mod tests {
             reason: None,
             ending: None,
             divided: Vec::new(),
-        };
+        });
         let changes: [fn(&mut Request); 8] = [
             |_| {},
             |request| request.label = Some("a".into()),
@@ -112,7 +114,7 @@ mod tests {
         let json = |record: Record| of_rule(record.into()).unwrap();
         let mut before = Value::Null;
         for (number, change) in changes.iter().enumerate() {
-            change(&mut request);
+            change(Rc::make_mut(&mut request));
             for person in [Some(1000), Some(1000), None] {
                 let now = json(seen.shown(&request, person));
                 assert_eq!(now, json(shown(&request, person)), "after change {number}");

@@ -11,6 +11,7 @@ use crate::rules::Evaluated;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
 use serde_json::Value;
+use std::rc::Rc;
 
 const MS: u64 = 1_000_000;
 
@@ -78,19 +79,19 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// It may wait; else it is refused.
     fn refused(&mut self, id: u64, refusal: Refusal, is_dry: bool, answer: &mut Answer) {
-        let waits = self.books.requests.get(&id).is_some_and(|request| request.waits);
+        let waits = self.books.get(&id).is_some_and(|request| request.waits);
         (answer.reason, answer.nearest) = (Some(refusal.wrong.clone()), refusal.nearest);
         if waits {
             answer.state = State::Pending;
             self.with(id, |request| request.reason = Some(refusal.wrong));
         }
         if waits || is_dry {
-            answer.about = self.books.requests.get(&id).map(Request::shown);
+            answer.about = self.books.get(&id).map(Request::shown);
         }
     }
 
     fn answered(&self, id: u64, mut answer: Answer) -> Answer {
-        if let Some(request) = self.books.requests.get(&id) {
+        if let Some(request) = self.books.get(&id) {
             answer.state = if request.held.is_some() { State::Granted } else { State::Pending };
             answer.reason = request.reason.clone();
             answer.about = Some(request.shown());
@@ -127,13 +128,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// Those who wait, the most valuable first, until none of them gets anything.
     pub(super) fn retry(&mut self, now_ns: u64) {
         let waiting = |request: &&Request| request.held.is_none() && request.waits;
-        let mut list: Vec<(i64, u64)> = self
-            .books
-            .requests
-            .values()
-            .filter(waiting)
-            .map(|request| (-request.value(), request.id))
-            .collect();
+        let mut list: Vec<(i64, u64)> =
+            self.books.all().filter(waiting).map(|request| (-request.value(), request.id)).collect();
         list.sort_unstable();
         for (_, id) in list {
             self.look_again(id, When::Retry, now_ns);
@@ -142,7 +138,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// A pending request; whether it has a guarantee now.
     fn look_again(&mut self, id: u64, when: When, now_ns: u64) -> bool {
-        if self.books.requests.get(&id).is_none_or(|request| request.held.is_some()) {
+        if self.books.get(&id).is_none_or(|request| request.held.is_some()) {
             return false;
         }
         let (verdict, evaluated) = self.verdict(id, when, now_ns);
@@ -153,7 +149,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         };
         match done {
             Ok(()) => {
-                let words = self.books.requests.get(&id).and_then(Request::mode).map(|mode| mode.to_string());
+                let words = self.books.get(&id).and_then(Request::mode).map(|mode| mode.to_string());
                 self.tell_owner(id, What::Granted, format!("it has {}", words.unwrap_or_default()), None);
                 self.stays(id, "the request for which it was to go has its guarantee");
                 self.after_decisions(&evaluated, now_ns);
@@ -172,8 +168,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             return;
         }
         self.stays(id, "the request for which it was to go cannot be granted all the same");
-        if self.books.requests.get(&id).is_some_and(|request| !request.waits && request.held.is_none()) {
-            let why = self.books.requests.get(&id).and_then(|request| request.reason.clone());
+        if self.books.get(&id).is_some_and(|request| !request.waits && request.held.is_none()) {
+            let why = self.books.get(&id).and_then(|request| request.reason.clone());
             let text = why.map_or_else(String::new, |why| why.message);
             self.tell_owner(id, What::Ended, format!("it cannot be granted: {text}"), None);
             self.forget(&[id], now_ns);
@@ -182,7 +178,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Somebody has less than before. What was to go for others may stay.
     pub(super) fn after_less(&mut self, id: u64, now_ns: u64) {
-        let taken = self.books.requests.get(&id).and_then(|request| request.ending.clone());
+        let taken = self.books.get(&id).and_then(|request| request.ending.clone());
         if let Some(other) = taken.and_then(|taken| taken.for_id) {
             self.look_again(other, When::Retry, now_ns);
         }
@@ -193,7 +189,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn stays(&mut self, for_id: u64, why: &str) {
         let for_it = |taken: &Taken| taken.for_id == Some(for_id);
         let ending = |request: &&Request| request.ending.as_ref().is_some_and(for_it);
-        let stay: Vec<u64> = self.books.requests.values().filter(ending).map(|request| request.id).collect();
+        let stay: Vec<u64> = self.books.all().filter(ending).map(|request| request.id).collect();
         for id in stay {
             self.with(id, |request| request.ending = None);
             self.tell_owner(id, What::Stays, why.to_string(), None);
@@ -206,9 +202,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         let Some(request) = self.books.requests.get(&id).cloned() else { return Evaluated::default() };
         let Ok(trial) = self.trial() else { return Evaluated::default() };
-        let it = self.view(&trial, Some(&request), &Value::Null, now_ns);
-        let fits = self.questions(&trial, id);
-        self.rules.decide("new_request", it, Some(&request.owner), Some(fits))
+        let books = Rc::new(self.books.of_requests());
+        let known = self.view(&trial, &books, Some(&request), &Value::Null, now_ns);
+        let fits = Self::questions(&trial, &books, id);
+        self.rules.decide("new_request", &known, Some(&request.owner), Some(fits))
     }
 
     fn verdict(&mut self, id: u64, when: When, now_ns: u64) -> (Verdict, Evaluated) {
@@ -238,7 +235,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         if when == When::Due {
             let told = |id: &u64| {
-                let ending = self.books.requests.get(id).and_then(|other| other.ending.as_ref());
+                let ending = self.books.get(id).and_then(|other| other.ending.as_ref());
                 ending.is_some_and(|taken| taken.for_id == Some(request.id))
             };
             guide.revoke.retain(told);
@@ -269,7 +266,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             self.with(id, |request| request.ending = Some(taken));
             let left = match mode {
                 Some(mode) => {
-                    let mode = self.books.requests.get(&id).and_then(|request| request.modes.get(mode));
+                    let mode = self.books.get(&id).and_then(|request| request.modes.get(mode));
                     format!("it will have {}", mode.map(|mode| mode.to_string()).unwrap_or_default())
                 }
                 None => "it will end; another wish (change) may still be granted".to_string(),

@@ -1,28 +1,103 @@
 //! What rules get to see: all that the manager knows, as data.
 
 use super::{Manager, Threads};
-use crate::books::Request;
+use crate::books::{Books, Request};
 use crate::in_force::InForce;
 use crate::mode::Mode;
-use crate::rules::{list, map, number, text, to_rule, Data, Record};
+use crate::rules::{list, map, number, text, to_rule, Data, Known, Record};
 use crate::trial::Trial;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use tierce_plan::policies;
 use tierce_plan::{Child, Plan};
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 
+/// As it is when something happens: requests that change later are others.
+struct Now {
+    now_ns: u64,
+    plan: Rc<Plan>,
+    books: Rc<Books>,
+    users: BTreeSet<u32>,
+    made: Vec<String>,
+    request: Option<Record>,
+    requests: Vec<Record>,
+    data: Value,
+}
+
 impl<P: InForce, T: Threads> Manager<P, T> {
-    /// `it`: what a rule's function is given. `request`: the one that the event is about; `data`: what came with it.
-    pub(super) fn view(&self, trial: &Trial, request: Option<&Request>, data: &Value, now_ns: u64) -> Data {
-        let books = &self.books;
-        self.seen.forget(&books.requests);
-        let plan = trial.plan();
+    /// What is known. `request`: the one that the event is about; `data`: what came with it; `books`: its requests.
+    pub(super) fn view(
+        &self,
+        trial: &Trial,
+        books: &Rc<Books>,
+        request: Option<&Rc<Request>>,
+        data: &Value,
+        now_ns: u64,
+    ) -> Known {
+        self.seen.forget(&self.books.requests);
+        let now = Now {
+            now_ns,
+            plan: trial.plan().clone(),
+            books: books.clone(),
+            users: self.books.users.clone(),
+            made: self.books.parts.keys().cloned().collect(),
+            request: request.map(|request| self.shown(request)),
+            requests: self.books.requests.values().map(|request| self.shown(request)).collect(),
+            data: data.clone(),
+        };
+        Known::new(move |name| now.value(name))
+    }
+
+    fn shown(&self, request: &Rc<Request>) -> Record {
+        self.seen.shown(request, self.person_of(request))
+    }
+}
+
+impl Now {
+    fn value(&self, name: &str) -> Data {
+        let cpus = self.plan.machine.cpus;
+        match name {
+            "now_ms" => number(self.now_ns / MS),
+            "cpus" => number(cpus),
+            "capacity_ppm" => number(u64::from(cpus) * 1_000_000),
+            "granted_ppm" => {
+                let modes = self.books.granted().filter_map(|(request, _)| request.mode());
+                number(modes.map(Mode::ppm).sum::<u64>())
+            }
+            "cpu" => given_by_cpu(&self.plan),
+            "users" => list(self.users.iter().map(|user| number(*user))),
+            "request" => self.request.clone().map_or(Data::UNIT, Data::from),
+            "requests" => list(self.requests.iter().map(|request| request.clone().into())),
+            "theirs" => list(self.theirs().map(|request| request.clone().into())),
+            "theirs_ppm" => {
+                let ppm = self.theirs().map(|request| request.number("ppm").unwrap_or(0));
+                number(ppm.fold(0, i64::saturating_add))
+            }
+            "nodes" => self.nodes(),
+            "made" => list(self.made.iter().map(text)),
+            "data" => to_rule(&self.data),
+            _ => Data::UNIT,
+        }
+    }
+
+    /// What the person of the request has otherwise.
+    fn theirs(&self) -> impl Iterator<Item = &Record> {
+        let number = |request: &Record, name| request.number(name);
+        let of = self.request.as_ref().map(|request| (number(request, "user"), number(request, "id")));
+        let is_theirs = move |request: &&Record| {
+            of.is_some_and(|(user, id)| user == number(request, "user") && id != number(request, "id"))
+        };
+        let is_granted = move |request: &&Record| number(request, "mode").is_some();
+        self.requests.iter().filter(is_theirs).filter(is_granted)
+    }
+
+    fn nodes(&self) -> Data {
         let mut seen = Vec::new();
         let mut nodes = Vec::new();
-        for node in &plan.nodes {
+        for node in &self.plan.nodes {
             if seen.contains(&node.base.as_str()) {
                 continue;
             }
@@ -31,28 +106,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             nodes.push(map([
                 ("name", text(&node.base)),
                 ("policy", text(policy)),
-                ("owner", text(books.owner_of(&node.base))),
+                ("owner", text(self.books.owner_of(&node.base))),
             ]));
         }
-        let granted: u64 = books.granted().filter_map(|(request, _)| request.mode()).map(Mode::ppm).sum();
-        let cpus = plan.machine.cpus;
-        map([
-            ("now_ms", number(now_ns / MS)),
-            ("cpus", number(cpus)),
-            ("capacity_ppm", number(u64::from(cpus) * 1_000_000)),
-            ("granted_ppm", number(granted)),
-            ("cpu", given_by_cpu(plan)),
-            ("users", list(books.users.iter().map(|user| number(*user)))),
-            ("request", request.map_or(Data::UNIT, |request| self.shown(request).into())),
-            ("requests", list(books.requests.values().map(|request| self.shown(request).into()))),
-            ("nodes", list(nodes)),
-            ("made", list(books.parts.keys().map(text))),
-            ("data", to_rule(data)),
-        ])
-    }
-
-    fn shown(&self, request: &Request) -> Record {
-        self.seen.shown(request, self.person_of(request))
+        list(nodes)
     }
 }
 

@@ -14,13 +14,14 @@ pub struct Record(Rc<[Dynamic; Record::FIELDS.len()]>);
 
 impl Record {
     /// Names of the values, in their order.
-    pub const FIELDS: [&'static str; 15] = [
+    pub const FIELDS: [&'static str; 16] = [
         "id",
         "owner",
         "user",
         "state",
         "value",
         "ppm",
+        "least_ppm",
         "period_us",
         "modes",
         "mode",
@@ -41,6 +42,12 @@ impl Record {
     /// The number of the request.
     pub fn id(&self) -> &Data {
         &self.0[0]
+    }
+
+    /// A value, if it is a number.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        let at = Self::FIELDS.iter().position(|field| *field == name)?;
+        self.0[at].as_int().ok()
     }
 
     /// Engines know of it from here on.

@@ -1,8 +1,9 @@
 //! The engine that runs rules, within its bounds.
 
 use super::bounds::*;
-use super::convert::{of_rule, to_rule, Data, Record};
+use super::convert::{of_rule, to_rule, Record};
 use super::decision::Decision;
+use super::known::{It, Known};
 use crate::ask::Said;
 use crate::principal::Principal;
 use crate::wrong::Wrong;
@@ -10,7 +11,7 @@ use rhai::packages::{
     BasicArrayPackage, BasicFnPackage, BasicIteratorPackage, BasicMapPackage, BasicMathPackage,
     BasicStringPackage, LanguageCorePackage, LogicPackage, MoreStringPackage, Package,
 };
-use rhai::{Array, CallFnOptions, Dynamic, Engine, EvalAltResult, Map, Scope, AST};
+use rhai::{Array, CallFnOptions, Dynamic, Engine, EvalAltResult, Map, Module, Scope, AST};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -107,12 +108,11 @@ impl Rules {
         Ok(())
     }
 
-    /// Ask every rule that is about this event: those of the system, and with an `owner` those of that principal. `it`: what is
-    /// known. `fits`: whom to ask whether a request would be admitted.
+    /// Ask every rule that is about this event: those of the system, and with an `owner` those of that principal. `fits`: whom to ask whether a request would be admitted.
     pub fn decide(
         &mut self,
         event: &str,
-        mut it: Data,
+        known: &Known,
         owner: Option<&Principal>,
         fits: Option<Fits>,
     ) -> Evaluated {
@@ -126,11 +126,10 @@ impl Rules {
             rule.events.contains(event) && (rule.owner == Principal::System || Some(&rule.owner) == owner)
         };
         let asked: Vec<usize> = (0..self.list.len()).filter(|at| is_asked(&self.list[*at])).collect();
-        for &at in &asked {
-            let it = if asked.last() == Some(&at) { std::mem::take(&mut it) } else { it.clone() };
+        for at in asked {
             self.running.until.set(ends.min(cpu_time() + RULE));
             self.running.questions.set(QUESTIONS);
-            let decided = self.call(at, event, it);
+            let decided = self.call(at, event, known);
             let rule = &mut self.list[at];
             rule.calls += 1;
             let (name, owner) = (rule.name.clone(), rule.owner.clone());
@@ -159,12 +158,9 @@ impl Rules {
         evaluated
     }
 
-    fn call(&self, at: usize, event: &str, mut it: Dynamic) -> Result<Decision, String> {
+    fn call(&self, at: usize, event: &str, known: &Known) -> Result<Decision, String> {
         let rule = &self.list[at];
-        if let Some(mut map) = it.write_lock::<Map>() {
-            map.insert("parameters".into(), rule.parameters.clone());
-            map.insert("event".into(), event.to_string().into());
-        }
+        let it = It::new(known, event, &rule.parameters);
         let options = CallFnOptions::new().eval_ast(false);
         let called = catch_unwind(AssertUnwindSafe(|| {
             let mut scope = Scope::new();
@@ -217,15 +213,20 @@ fn ended_by(error: &EvalAltResult) -> String {
 
 fn engine(running: &Rc<Running>) -> Engine {
     let mut engine = Engine::new_raw();
-    LanguageCorePackage::new().register_into_engine(&mut engine);
-    LogicPackage::new().register_into_engine(&mut engine);
-    BasicMathPackage::new().register_into_engine(&mut engine);
-    BasicFnPackage::new().register_into_engine(&mut engine);
-    BasicIteratorPackage::new().register_into_engine(&mut engine);
-    BasicArrayPackage::new().register_into_engine(&mut engine);
-    BasicMapPackage::new().register_into_engine(&mut engine);
-    BasicStringPackage::new().register_into_engine(&mut engine);
-    MoreStringPackage::new().register_into_engine(&mut engine);
+    // All in one: a function is looked for in each module.
+    let mut module = Module::new();
+    LanguageCorePackage::init(&mut module);
+    LogicPackage::init(&mut module);
+    BasicMathPackage::init(&mut module);
+    BasicFnPackage::init(&mut module);
+    BasicIteratorPackage::init(&mut module);
+    BasicArrayPackage::init(&mut module);
+    BasicMapPackage::init(&mut module);
+    BasicStringPackage::init(&mut module);
+    MoreStringPackage::init(&mut module);
+    module.register_lazy_functions();
+    module.build_index();
+    engine.register_global_module(module.into());
     engine.disable_symbol("eval");
     engine.on_print(|_| {});
     engine.on_debug(|_, _, _| {});
@@ -244,6 +245,7 @@ fn engine(running: &Rc<Running>) -> Engine {
     });
     register(&mut engine, running);
     Record::register(&mut engine);
+    It::register(&mut engine);
     engine
 }
 

@@ -8,6 +8,7 @@ mod bounds;
 mod convert;
 mod decision;
 mod engine;
+mod known;
 mod shipped;
 
 pub use bounds::*;
@@ -16,4 +17,5 @@ pub use convert::of_rule;
 pub use convert::{list, map, number, text, to_rule, Data, Record};
 pub use decision::{keys, Create, Decision, SetKeys, Timer, To};
 pub use engine::{Evaluated, Fits, Rules};
+pub use known::Known;
 pub use shipped::{shipped, SHIPPED};
