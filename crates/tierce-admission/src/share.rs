@@ -25,10 +25,14 @@ pub fn sum(terms: impl Iterator<Item = (u64, u64)>) -> Share {
     for (over, under) in terms {
         *by_period.entry(under).or_default() += u128::from(over);
     }
-    let parts = by_period.into_iter().map(|(under, over)| (BigInt::from(over), BigInt::from(under)));
-    if parts.len() <= PERIODS_EXACT {
-        return parts.fold(zero(), |sum, (over, under)| sum + Share::new(over, under));
+    if by_period.len() <= PERIODS_EXACT {
+        let part = |(under, over): (u64, u128)| match u64::try_from(over) {
+            Ok(over) => ratio(over, under),
+            Err(_) => Share::new(over.into(), under.into()),
+        };
+        return by_period.into_iter().map(part).fold(zero(), |sum, part| sum + part);
     }
+    let parts = by_period.into_iter().map(|(under, over)| (BigInt::from(over), BigInt::from(under)));
     let scale: BigInt = BigInt::from(1u8) << 96;
     let up = |(over, under): (BigInt, BigInt)| (over * &scale + &under - BigInt::from(1u8)) / under;
     let sum: BigInt = parts.map(up).sum();
@@ -38,7 +42,7 @@ pub fn sum(terms: impl Iterator<Item = (u64, u64)>) -> Share {
 /// a + b, rounded up by less than 2^-96 when the exact sum has grown beyond use.
 pub fn add(a: &Share, b: &Share) -> Share {
     let sum = a + b;
-    if sum.denom().bits() <= 256 {
+    if sum.denom_bits() <= 256 {
         return sum;
     }
     let scale: BigInt = BigInt::from(1u8) << 96;

@@ -3,6 +3,8 @@
 use crate::demand::regions::Kept;
 use crate::demand::spin_locks::Spinning;
 use crate::share::Share;
+use std::borrow::Cow;
+use std::sync::Arc;
 use tierce_analysis::chains::Bounds;
 use tierce_analysis::Response;
 use tierce_guarantee::Guarantee;
@@ -41,7 +43,7 @@ pub struct NodeVerdict {
     /// What could not be looked at, in words.
     pub open: Vec<String>,
     /// What it is promised, the strongest first; at least NULL.
-    pub promises: Vec<Promise>,
+    pub promises: Given,
     /// For each of its `needs`.
     pub needs: Vec<Proof>,
 }
@@ -56,7 +58,7 @@ impl NodeVerdict {
             available,
             failures: Vec::new(),
             open: Vec::new(),
-            promises: Vec::new(),
+            promises: Given::default(),
             needs: Vec::new(),
         }
     }
@@ -148,7 +150,7 @@ pub struct EdgeVerdict {
     /// What is available through this edge in the long run if all others demand as much as they may, where that is known.
     pub available: Option<Share>,
     /// What is promised through it, the strongest first; at least NULL.
-    pub promises: Vec<Promise>,
+    pub promises: Given,
 }
 
 /// What a task asks for and gets.
@@ -173,7 +175,7 @@ pub struct TaskVerdict {
     /// Why deadlines that have to be met are not shown to be.
     pub failures: Vec<Failure>,
     /// What it is promised, the strongest first; at least NULL.
-    pub promises: Vec<Promise>,
+    pub promises: Given,
     /// For each of its `needs`.
     pub needs: Vec<Proof>,
 }
@@ -235,13 +237,16 @@ impl Deadlines {
     }
 }
 
+/// What is promised to one part: several verdicts have the same.
+pub type Given = Arc<[Promise]>;
+
 /// A guarantee, and why it holds.
 #[derive(Clone, Debug)]
 pub struct Promise {
     /// What is promised.
     pub guarantee: Guarantee,
     /// In words.
-    pub because: String,
+    pub because: Arc<str>,
     /// What it follows from.
     pub origin: Origin,
     /// And how: from there to the guarantee; empty where it is the same.
@@ -249,19 +254,25 @@ pub struct Promise {
 }
 
 impl Promise {
-    pub(crate) fn new(guarantee: Guarantee, because: impl Into<String>) -> Self {
+    pub(crate) fn new(guarantee: Guarantee, because: impl Into<Arc<str>>) -> Self {
         Self { guarantee, because: because.into(), origin: Origin::None, steps: Vec::new() }
     }
 
     /// With what it follows from, in one step.
-    pub(crate) fn by(self, origin: Origin, from: &[&Guarantee], rule: &'static str, formula: &str) -> Self {
+    pub(crate) fn by(
+        self,
+        origin: Origin,
+        from: &[&Guarantee],
+        rule: &'static str,
+        formula: impl Into<Cow<'static, str>>,
+    ) -> Self {
         let from = from.iter().map(|from| (*from).clone()).collect();
         let (to, because) = (self.guarantee.clone(), self.because.clone());
-        let step = Step { from, to, rule, formula: formula.to_string(), because };
+        let step = Step { from, to, rule, formula: formula.into(), because };
         Self { origin, steps: vec![step], ..self }
     }
 
-    pub(crate) fn nothing(because: impl Into<String>) -> Vec<Self> {
+    pub(crate) fn nothing(because: impl Into<Arc<str>>) -> Vec<Self> {
         vec![Self::new(Guarantee::null(), because)]
     }
 }
@@ -290,15 +301,15 @@ pub struct Step {
     /// Theorem or rule.
     pub rule: &'static str,
     /// Its formula, or empty.
-    pub formula: String,
+    pub formula: Cow<'static, str>,
     /// Why it is so.
-    pub because: String,
+    pub because: Arc<str>,
 }
 
 impl From<tierce_guarantee::Step> for Step {
     fn from(step: tierce_guarantee::Step) -> Self {
         let tierce_guarantee::Step { from, to, rule, formula, because } = step;
-        Self { from: vec![from], to, rule, formula, because }
+        Self { from: vec![from], to, rule, formula: formula.into(), because: because.into() }
     }
 }
 

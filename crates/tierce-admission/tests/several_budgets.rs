@@ -47,7 +47,7 @@ fn node(text: &str, name: &str) -> (Vec<String>, String) {
     let (plan, admission) = admit(text);
     let at = plan.nodes.iter().position(|node| node.name == name).unwrap();
     let promises = &admission.nodes[at].promises;
-    (promises.iter().map(|promise| promise.guarantee.to_string()).collect(), promises[0].because.clone())
+    (promises.iter().map(|promise| promise.guarantee.to_string()).collect(), promises[0].because.to_string())
 }
 
 const MS: u64 = 1_000_000;

@@ -58,11 +58,22 @@ impl Number for i128 {
     }
 
     fn common(&self, other: &Self) -> Self {
+        if *other == 1 {
+            return 1;
+        }
         match (u64::try_from(self.unsigned_abs()), u64::try_from(*other)) {
-            (Ok(a), Ok(b)) => a.gcd(&b).into(),
+            (Ok(a), Ok(b)) => of_words(a, b).into(),
             _ => self.gcd(other),
         }
     }
+}
+
+/// The greatest common divisor. Most are found in few divisions.
+fn of_words(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl Number for BigInt {
@@ -125,7 +136,7 @@ impl Exact {
     /// The same of machine words; `under` is not 0.
     pub(crate) fn of(over: u64, under: u64) -> Self {
         assert!(under != 0, "division by zero");
-        let cut = over.gcd(&under);
+        let cut = of_words(over, under);
         Self(Small((over / cut).into(), (under / cut).into()))
     }
 
@@ -188,6 +199,14 @@ impl Exact {
         self.parts().1.clone()
     }
 
+    /// How many binary digits it has below the bar.
+    pub fn denom_bits(&self) -> u64 {
+        match &self.0 {
+            Small(_, under) => u64::from(128 - under.leading_zeros()),
+            Large(parts) => parts.1.bits(),
+        }
+    }
+
     /// Whether it is a whole number.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
@@ -207,6 +226,7 @@ impl Exact {
     /// The largest whole number not above.
     pub fn floor(&self) -> Self {
         match &self.0 {
+            Small(_, 1) => self.clone(),
             Small(over, under) => Self(Small(over.div_floor(under), 1)),
             Large(parts) => Self::from_integer(parts.0.div_floor(&parts.1)),
         }

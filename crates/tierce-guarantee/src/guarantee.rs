@@ -4,6 +4,7 @@ use crate::exact::Exact;
 use crate::number::{noted_time, parse_share, parse_time, show_share, show_time, whole, NumberError};
 use crate::number::{NUMBER_CHARACTERS_MAX, TIME_MAX_NS};
 use std::fmt;
+use std::sync::Arc;
 
 /// The twelve types of guarantees (HLS, section 5.2; order of Table 5.2).
 ///
@@ -227,7 +228,7 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Guarantee {
     kind: Kind,
-    values: Vec<Exact>,
+    values: Arc<[Exact]>,
 }
 
 /// A guarantee of which some numbers are open: `RESCS ? 33ms`, or, with all of them open, just `RESCS`.
@@ -301,14 +302,16 @@ impl fmt::Display for Faults {
 impl std::error::Error for Faults {}
 
 /// Why these values are none of this type, each with the index of its parameter.
-fn out_of_bounds(kind: Kind, values: &[Option<Exact>]) -> Vec<(usize, &'static str, &'static str, String)> {
+fn out_of_bounds<'v>(
+    kind: Kind,
+    value: impl Fn(usize) -> Option<&'v Exact>,
+) -> Vec<(usize, &'static str, &'static str, String)> {
     use Parameter::{Amount, Overrun, Period, Share};
     let parameters = kind.parameters();
-    let of =
-        |wanted: Parameter| parameters.iter().position(|p| *p == wanted).and_then(|at| values[at].as_ref());
+    let of = |wanted: Parameter| parameters.iter().position(|p| *p == wanted).and_then(&value);
     let mut found = Vec::new();
-    for (at, (parameter, value)) in parameters.iter().zip(values).enumerate() {
-        let Some(value) = value else { continue };
+    for (at, parameter) in parameters.iter().enumerate() {
+        let Some(value) = value(at) else { continue };
         let positive = matches!(parameter, Amount | Period | Share);
         if *value < whole(0) || positive && *value == whole(0) {
             let bound = if positive { "above 0" } else { "0 or more" };
@@ -369,7 +372,7 @@ impl Wanted {
                 }
             }
         }
-        for (at, rule, message, bound) in out_of_bounds(kind, &values) {
+        for (at, rule, message, bound) in out_of_bounds(kind, |at| values[at].as_ref()) {
             let (column, word) = words[at + 1];
             faults.push(Fault::new(rule, column, word, message).bound(bound));
         }
@@ -450,18 +453,17 @@ impl Guarantee {
         if values.len() != kind.parameters().len() {
             return None;
         }
-        let given: Vec<_> = values.iter().cloned().map(Some).collect();
-        out_of_bounds(kind, &given).is_empty().then_some(Self { kind, values })
+        out_of_bounds(kind, |at| Some(&values[at])).is_empty().then(|| Self { kind, values: values.into() })
     }
 
     /// ALL.
     pub fn all() -> Self {
-        Self { kind: Kind::All, values: Vec::new() }
+        Self { kind: Kind::All, values: Arc::default() }
     }
 
     /// NULL.
     pub fn null() -> Self {
-        Self { kind: Kind::Null, values: Vec::new() }
+        Self { kind: Kind::Null, values: Arc::default() }
     }
 
     /// A reservation of that type, RESPS and RESSH with z = 0; `None` when out of bounds or no reservation.
@@ -577,7 +579,7 @@ impl Guarantee {
     /// For people: where a time is a fraction, decimals follow: `PSBE 1/3 40/3ms (≈13.334ms)`.
     pub fn noted(&self) -> String {
         let times =
-            self.kind.parameters().iter().zip(&self.values).filter(|(parameter, _)| parameter.is_time());
+            self.kind.parameters().iter().zip(&self.values[..]).filter(|(parameter, _)| parameter.is_time());
         let notes = times.filter_map(|(parameter, value)| {
             let text = noted_time(value, *parameter != Parameter::Amount);
             text.split_once(" (").map(|(_, note)| note.trim_end_matches(')').to_string())

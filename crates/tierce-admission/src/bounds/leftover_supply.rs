@@ -48,7 +48,8 @@ impl Taken {
     pub fn bounded(work_ns: u64, period_ns: u64, jitter_ns: u64) -> Self {
         let rate = ratio(work_ns, period_ns.max(1));
         let last = whole(work_ns) * (whole(1) - &rate);
-        let burst = &rate * whole(jitter_ns) + last.max(whole(0));
+        let last = last.max(whole(0));
+        let burst = if jitter_ns == 0 { last } else { &rate * whole(jitter_ns) + last };
         Self { rate, burst }
     }
 

@@ -62,7 +62,7 @@ impl Found<'_> {
         let mut best = known;
         for edge in plain {
             let job = self.overheads.job(plan.edges[edge].parent, job);
-            for promise in self.promises.edges[edge].iter().chain(&self.promises.tasks[task]) {
+            for promise in self.promises.edges[edge].iter().chain(self.promises.tasks[task].iter()) {
                 if let Some(supply) = until_deadlines(&promise.guarantee).as_ref().and_then(Supply::of) {
                     let requests = requesting(load, job).filter(|_| varies);
                     let met = match requests {
@@ -209,7 +209,7 @@ impl Found<'_> {
 
     /// What a task with locks or regions needs.
     fn not_there(&self, task: usize) -> String {
-        let why = self.promises.tasks[task].first().map(|promise| promise.because.clone());
+        let why = self.promises.tasks[task].first().map(|promise| promise.because.to_string());
         why.unwrap_or_else(|| "nothing is guaranteed to it".into())
     }
 
@@ -257,7 +257,7 @@ impl Found<'_> {
             }
             return format!("{} says nothing of any window", promise.guarantee);
         }
-        promises[0].because.clone()
+        promises[0].because.to_string()
     }
 }
 

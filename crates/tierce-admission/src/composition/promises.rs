@@ -13,14 +13,13 @@
 //! (`several_budgets.rs`).
 
 use crate::bounds::adjacent_reserves::{at_once, of_task, task_at_once, together};
-use crate::bounds::leftover_supply::Taken;
-use crate::composition::interference;
+use crate::composition::interference::Interference;
 use crate::composition::several_budgets::{self, Promised};
 use crate::demand::overheads::Overheads;
 use crate::laws;
 use crate::laws::node::Node;
 use crate::laws::several_cpus::on_several;
-use crate::verdict::{NodeVerdict, Origin, Promise, Proof, Shown, Step};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise, Proof, Shown, Step};
 use tierce_guarantee::schedulers::{self, Joining};
 use tierce_guarantee::{show, whole, Free, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, PolicyRecord};
@@ -31,11 +30,11 @@ use tierce_plan::{Edge, Plan};
 #[derive(Clone, Debug)]
 pub struct Promises {
     /// Through each edge.
-    pub edges: Vec<Vec<Promise>>,
+    pub edges: Vec<Given>,
     /// To each node, from all its parents.
-    pub nodes: Vec<Vec<Promise>>,
+    pub nodes: Vec<Given>,
     /// To each task.
-    pub tasks: Vec<Vec<Promise>>,
+    pub tasks: Vec<Given>,
     /// Nodes whose budgets are not shown to arrive, and why.
     pub unfit: Vec<(usize, String)>,
 }
@@ -43,17 +42,17 @@ pub struct Promises {
 impl Promises {
     /// From the CPUs down. Nodes whose law fails promise nothing.
     pub fn new(plan: &Plan, shape: &Shape, verdicts: &[NodeVerdict], overheads: &Overheads) -> Self {
-        let none = || Promise::nothing("no CPU leads to it");
+        let none = Given::from(Promise::nothing("no CPU leads to it"));
         let mut promises = Self {
-            edges: vec![none(); plan.edges.len()],
-            nodes: vec![none(); plan.nodes.len()],
-            tasks: vec![none(); plan.tasks.len()],
+            edges: vec![none.clone(); plan.edges.len()],
+            nodes: vec![none.clone(); plan.nodes.len()],
+            tasks: vec![none; plan.tasks.len()],
             unfit: Vec::new(),
         };
-        let taken = interference::taken(plan, shape);
+        let taken = Interference::of(plan, shape);
         for index in &shape.order {
             let node = &plan.nodes[*index];
-            promises.nodes[*index] = if at_once(plan, shape, *index) {
+            let found = if at_once(plan, shape, *index) {
                 several_budgets::to_node(promises.known(), plan, shape, *index, overheads)
             } else if let Some(together) = together(plan, shape, &shape.parents[*index], node.concurrency) {
                 promises.apart(&shape.parents[*index], together, overheads)
@@ -70,11 +69,12 @@ impl Promises {
             } else {
                 promises.joined(plan, &shape.parents[*index])
             };
+            promises.nodes[*index] = found.into();
             promises.pass_on(plan, shape, *index, &verdicts[*index], (overheads, &taken));
         }
         for task in 0..plan.tasks.len() {
             let above = &shape.task_parents[task];
-            promises.tasks[task] = if let Some(together) = of_task(plan, shape, task) {
+            let found = if let Some(together) = of_task(plan, shape, task) {
                 promises.apart(above, together, overheads)
             } else if above.iter().any(|edge| shape.moves(plan, *edge)) {
                 moving(plan, &plan.edges[above[0]])
@@ -83,6 +83,7 @@ impl Promises {
             } else {
                 promises.joined(plan, above)
             };
+            promises.tasks[task] = found.into();
         }
         promises
     }
@@ -165,8 +166,9 @@ impl Promises {
 
     /// What comes through an edge.
     fn through(&self, edge: usize, at: usize) -> Promise {
-        let Promise { guarantee, because, .. } = self.edges[edge][at].clone();
-        Promise { origin: Origin::Edges(vec![(edge, at)]), ..Promise::new(guarantee, because) }
+        let Promise { guarantee, because, .. } = &self.edges[edge][at];
+        let origin = Origin::Edges(vec![(edge, at)]);
+        Promise { origin, ..Promise::new(guarantee.clone(), because.clone()) }
     }
 
     /// RESPS: a reservation, and a partition that it may use while it is spent.
@@ -193,20 +195,30 @@ impl Promises {
         shape: &Shape,
         index: usize,
         verdict: &NodeVerdict,
-        (overheads, taken): (&Overheads, &[Option<Taken>]),
+        (overheads, taken): (&Overheads, &Interference),
     ) {
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { return };
         let (name, edges) = (&plan.nodes[index].name, &shape.children[index]);
         let (received, quantum_ns) = (self.nodes[index].clone(), quantum(policy, &plan.nodes[index].params));
-        let node =
-            Node { plan, shape, policy, index, edges, received: &received, overheads, quantum_ns, taken };
+        let taken = |edge| taken.through(edge);
+        let node = Node {
+            plan,
+            shape,
+            policy,
+            index,
+            edges,
+            received: &received,
+            overheads,
+            quantum_ns,
+            taken: &taken,
+        };
         let given = if at_once(plan, shape, index) {
             let given = several_budgets::to_children(self.known(), plan, shape, index, overheads);
             let given = given.unwrap_or_else(|| on_several(plan, shape, index, policy, verdict, overheads));
             let missing = given.iter().find(|given| given[0].guarantee.kind() == Kind::Null);
             let missing = missing.filter(|_| verdict.failures.is_empty()); // else it is said already
             if let (Some(_), Some(missing)) = (policies::budget_and_period(policy), missing) {
-                self.unfit.push((index, missing[0].because.clone()));
+                self.unfit.push((index, missing[0].because.to_string()));
             }
             given
         } else {
@@ -220,13 +232,14 @@ impl Promises {
             }
         };
         for (edge, given) in edges.iter().zip(given) {
-            self.edges[*edge] = if plan.edges[*edge].when_spent {
+            let given = if plan.edges[*edge].when_spent {
                 Promise::nothing("this edge is there only while others are spent")
             } else if shape.moves(plan, *edge) {
                 moving(plan, &plan.edges[*edge])
             } else {
                 given
             };
+            self.edges[*edge] = given.into();
         }
     }
 
@@ -259,8 +272,8 @@ impl Promises {
             {
                 let words = format!("its {} parents supply it together, whatever their phases", above.len());
                 let rule = "sum of supply functions";
-                let formula = "RESCS Σ sbf(y) y".to_string();
-                let sum = Step { from: parents, to: together, rule, formula, because: words.clone() };
+                let (formula, because) = ("RESCS Σ sbf(y) y".into(), words.as_str().into());
+                let sum = Step { from: parents, to: together, rule, formula, because };
                 let steps = [sum].into_iter().chain(derivation.steps.into_iter().map(Step::from)).collect();
                 let origin = Origin::Edges(above.iter().map(|edge| (*edge, 0)).collect());
                 return Ok(Shown { words, origin, steps });

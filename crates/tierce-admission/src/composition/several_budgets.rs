@@ -15,7 +15,7 @@ use crate::demand::overheads::Overheads;
 use crate::demand::uncounted_threads::{crowd, of_crowd};
 use crate::laws::fixed_priority::BOUNDED_ABOVE;
 use crate::share::{percent, ratio};
-use crate::verdict::{Origin, Promise};
+use crate::verdict::{Given, Origin, Promise};
 use tierce_analysis::several_budgets::{Budget, Budgets, Share as Sure, Taken};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
@@ -30,8 +30,8 @@ const ONE_OF_THEM: &str = "PSBE U·(1 − o) U·(B + T − Q)";
 /// What is promised to nodes and through edges.
 #[derive(Clone, Copy)]
 pub struct Promised<'a> {
-    pub nodes: &'a [Vec<Promise>],
-    pub edges: &'a [Vec<Promise>],
+    pub nodes: &'a [Given],
+    pub edges: &'a [Given],
 }
 
 /// The budgets above a child, one on each CPU that leads to it; or why nothing is known of them.
@@ -83,14 +83,14 @@ fn budget(promises: Promised, plan: &Plan, shape: &Shape, edge: usize) -> Result
     }
     let promised = &promises.edges[edge][0];
     if promised.guarantee.kind() == Kind::Null {
-        return Err(promised.because.clone());
+        return Err(promised.because.to_string());
     }
     if let Some(crowd) = crowd(plan, node) {
         return Err(crowd);
     }
     let own = promises.nodes[node].iter();
     let through = shape.parents[node].iter().filter(|_| shape.parents[node].len() == 1);
-    let taken = own.chain(through.flat_map(|above| &promises.edges[*above])).find_map(taken_above);
+    let taken = own.chain(through.flat_map(|above| promises.edges[*above].iter())).find_map(taken_above);
     let mut taken = taken.ok_or_else(|| {
         format!("`{name}` has neither a whole CPU nor what bounded higher priorities leave of one")
     })?;
@@ -163,7 +163,7 @@ pub fn to_node(
     let nothing = format!("several CPUs reach `{}`", node.name);
     match above.as_slice() {
         [] => return Promise::nothing(nothing),
-        [only] => return promises.edges[*only].clone(),
+        [only] => return promises.edges[*only].to_vec(),
         _ => {}
     }
     let found = of(promises, plan, shape, above, (node.concurrency, overheads));

@@ -144,9 +144,9 @@ fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
                 }
             };
         }
-        for place in equals {
-            let own = taken[edges[*place]].clone();
-            above = above.and_then(|above| Some(above.and(&own?)));
+        let has_lower = order.last() != equals.last();
+        for place in equals.iter().filter(|_| has_lower) {
+            above = above.and_then(|above| Some(above.and(&taken(edges[*place])?)));
         }
         first = false;
     }
@@ -169,7 +169,7 @@ fn unlimited(
     }
     let unlimited = others.find(|other| {
         let theirs = priority(*other);
-        theirs == own || (theirs > own && taken[*other].is_none())
+        theirs == own || (theirs > own && taken(*other).is_none())
     });
     let Some(other) = unlimited else {
         return format!("in `{name}` those of higher priority may take everything");

@@ -21,8 +21,8 @@ pub struct Node<'a> {
     pub overheads: &'a Overheads<'a>,
     /// 1 where its policy has none.
     pub quantum_ns: u64,
-    /// What comes through each edge of the plan takes at most; `None`: that is not bounded.
-    pub taken: &'a [Option<Taken>],
+    /// What comes through an edge of the plan takes at most; `None`: that is not bounded.
+    pub taken: &'a dyn Fn(usize) -> Option<Taken>,
 }
 
 impl Node<'_> {

@@ -268,7 +268,7 @@ impl Servers<'_> {
         let server = Task::new(params[self.budget], params[self.period]);
         let (guarantee, rule, formula) = servers::guarantee(self.rules, about, edge, &server);
         let from = [&received[admitted.place].guarantee];
-        let by = |promise: Promise, formula: &str| {
+        let by = |promise: Promise, formula: &'static str| {
             vec![promise.by(Origin::Promise(admitted.place), &from, rule, formula)]
         };
         let toll = match known(overheads.is_none(), || overheads.outside(edge)) {

@@ -46,8 +46,8 @@ impl ServerRules {
         let usual =
             Self { replenishment: Replenishment::Hard, priority: None, wall_time: false, grows: false };
         let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return usual };
-        let chosen = |name| chosen(plan, policy, node, name);
-        let replenishment = match chosen("replenishment").as_deref() {
+        let chosen = |name| choice(plan, policy, node, name);
+        let replenishment = match chosen("replenishment") {
             Some("soft") => Replenishment::Soft,
             Some("total-bandwidth") => Replenishment::TotalBandwidth,
             Some("periodic") => Replenishment::Periodic,
@@ -55,9 +55,9 @@ impl ServerRules {
             Some("polling") => Replenishment::Polling,
             _ => Replenishment::Hard,
         };
-        let by_priority = chosen("order").as_deref() == Some("fixed-priority");
+        let by_priority = chosen("order") == Some("fixed-priority");
         let priority = policies::position(&policy.edge_params, "priority").filter(|_| by_priority);
-        let wall_time = chosen("charge").as_deref() == Some("wall");
+        let wall_time = chosen("charge") == Some("wall");
         let grows =
             policies::position(&policy.node_params, "gain").is_some_and(|at| plan.nodes[node].params[at] > 0);
         Self { replenishment, priority, wall_time, grows }
@@ -92,6 +92,12 @@ impl ServerRules {
 pub fn chosen(plan: &Plan, policy: &PolicyRecord, node: usize, name: &str) -> Option<String> {
     let at = policies::position(&policy.node_params, name)?;
     Some(policy.node_params[at].show(plan.nodes[node].params[at], show_time))
+}
+
+/// The same where it is one of several names.
+fn choice(plan: &Plan, policy: &PolicyRecord, node: usize, name: &str) -> Option<&'static str> {
+    let at = policies::position(&policy.node_params, name)?;
+    policy.node_params[at].choices.get(plan.nodes[node].params[at] as usize).copied()
 }
 
 /// Parameters that do not go together.

@@ -66,17 +66,17 @@ pub fn guarantee(
     let reservation = |kind| Guarantee::reservation(kind, budget.clone(), period.clone());
     let late = |most_ns: u64| Guarantee::psbe(share(), (share() * whole(most_ns)).ceil());
     let (work_ns, period_ns) = (server.work_ns, server.period_ns);
-    let awake = awake(plan, shape, edge);
+    let awake = || awake(plan, shape, edge);
     match way.replenishment {
         Replenishment::Hard => {
             let rule = "constant bandwidth server, hard (HLS Table 5.1)";
             (reservation(Kind::Resbh), rule, "RESBH budget period")
         }
         Replenishment::Periodic => (reservation(Kind::Resbh), "deferrable server", "RESBH budget period"),
-        Replenishment::Sporadic if awake => {
+        Replenishment::Sporadic if awake() => {
             (reservation(Kind::Resbh), "sporadic server", "RESBH budget period")
         }
-        Replenishment::Polling if awake => {
+        Replenishment::Polling if awake() => {
             (reservation(Kind::Resbh), "polling server", "RESBH budget period")
         }
         Replenishment::Sporadic => (late(3 * period_ns), "sporadic server", "PSBE U 3·budget"),
