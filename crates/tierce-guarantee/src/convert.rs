@@ -174,6 +174,17 @@ pub fn convert(source: &Guarantee, kind: Kind, free: &Free) -> Result<Derivation
     })
 }
 
+/// What [`convert`] makes of it where nothing is chosen, without the steps.
+pub fn converted(source: &Guarantee, kind: Kind) -> Option<Guarantee> {
+    if source.kind() == kind {
+        return Some(source.clone());
+    }
+    let free = Free::default();
+    let mut direct = RULES.iter().filter(|rule| rule.leads(source.kind(), kind));
+    let longer = || convert(source, kind, &free).ok().map(|found| found.result().clone());
+    direct.find_map(|rule| rule.result(source, kind, &free)).or_else(longer)
+}
+
 /// Show that `goal` follows from `source`.
 pub fn show(source: &Guarantee, goal: &Guarantee, free: &Free) -> Result<Derivation, Refusal> {
     let free = Free { period: goal.get(Parameter::Period).cloned(), stretch: None, ..free.clone() };
@@ -204,11 +215,16 @@ pub fn show(source: &Guarantee, goal: &Guarantee, free: &Free) -> Result<Derivat
 
 /// Whether `goal` follows from `source`: what [`show`] shows, without the steps.
 pub fn follows(source: &Guarantee, goal: &Guarantee) -> bool {
+    includes(source, goal) || show(source, goal, &Free::default()).is_ok()
+}
+
+/// Whether it follows without any theorem: it is less of the same, or at least what the source is exactly.
+pub fn includes(source: &Guarantee, goal: &Guarantee) -> bool {
     let is_weaker = || {
         let (have, want) = (source.values(), goal.values());
         (source.kind(), goal.kind()) == (Resbh, Resbs) && have[0] >= want[0] && have[1] == want[1]
     };
-    covers(source, goal) || is_weaker() || show(source, goal, &Free::default()).is_ok()
+    covers(source, goal) || is_weaker()
 }
 
 /// It cannot follow: in the long run more is asked for than given, or the strongest of that form that follows is weaker. Saves a

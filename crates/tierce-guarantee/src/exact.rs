@@ -165,6 +165,16 @@ impl Exact {
         Self::large(over, under)
     }
 
+    fn plus(&self, other: &Self) -> Self {
+        match (&self.0, &other.0) {
+            (Small(a, 1), Small(b, 1)) => match a.checked_add(*b).filter(|sum| *sum != i128::MIN) {
+                Some(sum) => Self(Small(sum, 1)),
+                None => self.with(other, sum, sum),
+            },
+            _ => self.with(other, sum, sum),
+        }
+    }
+
     fn parts(&self) -> Cow<'_, (BigInt, BigInt)> {
         match &self.0 {
             Small(over, under) => Cow::Owned(((*over).into(), (*under).into())),
@@ -204,6 +214,14 @@ impl Exact {
         match &self.0 {
             Small(_, under) => u64::from(128 - under.leading_zeros()),
             Large(parts) => parts.1.bits(),
+        }
+    }
+
+    /// Above, below, or 0.
+    pub fn sign(&self) -> Ordering {
+        match &self.0 {
+            Small(over, _) => over.cmp(&0),
+            Large(parts) => parts.0.cmp(&BigInt::ZERO),
         }
     }
 
@@ -317,7 +335,7 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add: |one, two| one.with(two, sum, sum);
+    Add add: |one, two| one.plus(two);
     Sub sub: |one, two| one + -two;
     Mul mul: |one, two| one.with(two, product, product);
     Div div: |one, two| one.with(&two.inverse(), product, product);

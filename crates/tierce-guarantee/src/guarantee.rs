@@ -3,6 +3,7 @@
 use crate::exact::Exact;
 use crate::number::{noted_time, parse_share, parse_time, show_share, show_time, whole, NumberError};
 use crate::number::{NUMBER_CHARACTERS_MAX, TIME_MAX_NS};
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -313,7 +314,7 @@ fn out_of_bounds<'v>(
     for (at, parameter) in parameters.iter().enumerate() {
         let Some(value) = value(at) else { continue };
         let positive = matches!(parameter, Amount | Period | Share);
-        if *value < whole(0) || positive && *value == whole(0) {
+        if value.sign() == Ordering::Less || positive && value.sign() == Ordering::Equal {
             let bound = if positive { "above 0" } else { "0 or more" };
             found.push((at, "guarantee_numbers_are_positive", "this must be more", bound.to_string()));
         } else if *parameter == Share && *value > whole(1) {
@@ -450,10 +451,15 @@ impl Guarantee {
 
     /// `None` when a number is missing, too much, or out of its bounds.
     pub fn new(kind: Kind, values: Vec<Exact>) -> Option<Self> {
+        Self::of(kind, values.into())
+    }
+
+    fn of(kind: Kind, values: Arc<[Exact]>) -> Option<Self> {
         if values.len() != kind.parameters().len() {
             return None;
         }
-        out_of_bounds(kind, |at| Some(&values[at])).is_empty().then(|| Self { kind, values: values.into() })
+        let is_sound = out_of_bounds(kind, |at| Some(&values[at])).is_empty();
+        is_sound.then_some(Self { kind, values })
     }
 
     /// ALL.
@@ -470,6 +476,9 @@ impl Guarantee {
     pub fn reservation(kind: Kind, amount: Exact, period: Exact) -> Option<Self> {
         if !kind.is_reservation() {
             return None;
+        }
+        if kind.parameters().len() == 2 {
+            return Self::of(kind, [amount, period].into());
         }
         let mut values = vec![amount, period];
         values.resize(kind.parameters().len(), whole(0));

@@ -14,7 +14,9 @@ pub mod schedulers;
 mod solve;
 mod supply;
 
-pub use convert::{cell, convert, follows, show, Cell, Derivation, Free, Refusal, Rule, Step, RULES};
+pub use convert::{
+    cell, convert, converted, follows, includes, show, Cell, Derivation, Free, Refusal, Rule, Step, RULES,
+};
 pub use exact::Exact;
 pub use guarantee::{Fault, Faults, Guarantee, Kind, Parameter, Wanted};
 pub use number::{noted_time, ratio, show_ns, show_share, show_time, whole, NumberError, TIME_MAX_NS, UNITS};

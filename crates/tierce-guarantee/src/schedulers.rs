@@ -12,7 +12,7 @@
 //! assert_eq!(children.guarantees[0].to_string(), "PSBE 1/4 75ms");
 //! ```
 
-use crate::convert::{convert, Derivation, Free, Refusal, Step};
+use crate::convert::{convert, converted, Derivation, Free, Refusal, Step};
 use crate::exact::Exact;
 use crate::guarantee::{Guarantee, Kind, Parameter};
 use crate::number::{show_about, show_share, show_time, whole};
@@ -378,8 +378,7 @@ pub fn join(parents: &[Guarantee], how: Joining) -> Result<Vec<Joined>, Refusal>
         return Ok(found);
     }
     let all_of = |kind: Kind| -> Vec<Guarantee> {
-        let converted = parents.iter().filter_map(|parent| convert(parent, kind, &Free::default()).ok());
-        converted.map(|derivation| derivation.result().clone()).collect()
+        parents.iter().filter_map(|parent| converted(parent, kind)).collect()
     };
     let mut add = |summands: Vec<Guarantee>, rule: &'static str| -> Result<(), Refusal> {
         if summands.len() < 2 {

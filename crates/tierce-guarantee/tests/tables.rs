@@ -1,7 +1,7 @@
 //! Tables 5.1 and 5.2 of HLS, as printed.
 
 use tierce_guarantee::schedulers::{by_name, Conversion, Provides, SCHEDULERS};
-use tierce_guarantee::{cell, convert, follows, show, whole, Cell, Free, Guarantee, Kind};
+use tierce_guarantee::{cell, convert, converted, follows, show, whole, Cell, Free, Guarantee, Kind};
 
 /// Rows and columns in the order of [`Kind::ALL`]; a number is that of the theorem.
 const TABLE_5_2: [&str; 12] = [
@@ -172,6 +172,9 @@ fn what_follows_is_what_is_shown() {
         for goal in &all {
             let shown = show(source, goal, &Free::default()).is_ok();
             assert_eq!(follows(source, goal), shown, "{source}: {goal}");
+            let found = convert(source, goal.kind(), &Free::default()).ok();
+            let found = found.map(|found| found.result().clone());
+            assert_eq!(converted(source, goal.kind()), found, "{source}: {}", goal.kind());
         }
     }
 }

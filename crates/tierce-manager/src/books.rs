@@ -316,7 +316,11 @@ impl Books {
 impl Request {
     /// The part of the plan that it has, or would have.
     pub fn name(&self) -> String {
-        format!("{PREFIX}{}", self.id)
+        let digits = self.id.to_string();
+        let mut name = String::with_capacity(PREFIX.len() + digits.len());
+        name.push_str(PREFIX);
+        name.push_str(&digits);
+        name
     }
 
     /// The mode that it has.

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tierce_admission::{Admission, PlanExt, Promise};
-use tierce_guarantee::{follows as follows_from, Guarantee};
+use tierce_guarantee::{follows as follows_from, includes, Guarantee};
 use tierce_plan::{Edit, Plan};
 
 /// A plan, to try operations on.
@@ -26,11 +26,11 @@ pub struct Trial {
     written: Rc<Plan>,
     unwritten: Rc<Vec<Edit>>,
     /// The last of them, which may undo others.
-    last: Rc<Vec<Edit>>,
+    last: Rc<[Edit]>,
     /// It was found without its text.
     is_stepped: bool,
     /// What came of operations that were tried. A rule asks whether something fits, and the request that it admits is tried again.
-    tried: Rc<RefCell<Vec<(Vec<Edit>, Trial)>>>,
+    tried: Rc<RefCell<Vec<(Rc<[Edit]>, Trial)>>>,
     /// Of each part of this plan and of those that it became: from which guarantee which one was last found to follow. Most parts are
     /// promised what they were promised before.
     follows: Rc<RefCell<BTreeMap<String, (Guarantee, Guarantee)>>>,
@@ -73,7 +73,7 @@ impl Trial {
     }
 
     /// After these operations, if each is a small one.
-    fn stepped_by(&self, edits: &[Edit]) -> Option<Trial> {
+    fn stepped_by(&self, edits: &Rc<[Edit]>) -> Option<Trial> {
         let (plan, is_runnable) = self.stepped_plan(edits)?;
         let admission = plan.admit();
         let unwritten = if self.last.is_empty() { self.unwritten.clone() } else { Rc::new(self.unwritten()) };
@@ -84,7 +84,7 @@ impl Trial {
             plan: Rc::new(plan),
             written: self.written.clone(),
             unwritten,
-            last: Rc::new(edits.to_vec()),
+            last: edits.clone(),
             is_stepped: true,
             tried: Rc::default(),
             follows: self.follows.clone(),
@@ -148,18 +148,19 @@ impl Trial {
 
     /// The plan after these operations, whatever they break.
     pub fn edited(&self, edits: &[Edit]) -> Result<Trial, Wrong> {
-        if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| tried == edits) {
+        if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| tried[..] == *edits) {
             return Ok(after.clone());
         }
-        let after = match self.stepped_by(edits) {
+        let edits: Rc<[Edit]> = edits.into();
+        let after = match self.stepped_by(&edits) {
             Some(after) => after,
-            None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten(), edits].concat())?)),
+            None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten(), &edits[..]].concat())?)),
         };
         let mut tried = self.tried.borrow_mut();
         if tried.len() == TRIED_MAX {
             tried.remove(0);
         }
-        tried.push((edits.to_vec(), after.clone()));
+        tried.push((edits, after.clone()));
         Ok(after)
     }
 
@@ -195,6 +196,9 @@ impl Trial {
         let Some(promises) = self.promises(part) else {
             return Some(Wrong::new("part_must_exist", format!("`{part}` is not in the plan in force")));
         };
+        if promises.iter().any(|promise| includes(&promise.guarantee, guarantee)) {
+            return None;
+        }
         let mut follows = self.follows.borrow_mut();
         let known = follows.get(part).filter(|(_, goal)| goal == guarantee);
         if known.is_some_and(|(from, _)| promises.iter().any(|promise| promise.guarantee == *from)) {

@@ -341,7 +341,7 @@ fn what_is_promised_with_costs_is_given_with_costs() {
             let done =
                 |event: &&tierce_trace::Event| event.kind() == Some(Kind::JobComplete) && event.a == id;
             let progress = Progress(events.iter().filter(done).map(|event| event.now_ns).collect());
-            for promise in &verdict.promises {
+            for promise in verdict.promises.iter() {
                 if let Err(broken) = progress.keeps(&promise.guarantee) {
                     panic!("seed {seed}, {}: {broken}\nsince {}\n{text}", task.name, promise.because);
                 }

@@ -196,7 +196,7 @@ fn watch(
             pairs.filter(|pair| pair[0].1 == id).map(|pair| (pair[0].0, pair[1].0)).collect();
         runs.sort_unstable();
         let pattern = Pattern::new(runs);
-        for promise in &verdict.promises {
+        for promise in verdict.promises.iter() {
             if let Err(broken) = pattern.keeps(&promise.guarantee, END) {
                 panic!("seed {seed}, {}: {broken}\nsince {}\n{text}", task.name, promise.because);
             }

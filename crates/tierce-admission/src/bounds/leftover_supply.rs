@@ -61,7 +61,11 @@ impl Taken {
     }
 
     pub fn and(&self, other: &Self) -> Self {
-        Self { rate: add(&self.rate, &other.rate), burst: (&self.burst + &other.burst).ceil() }
+        let burst = match self.burst.is_integer() {
+            true => &self.burst + other.burst.ceil(),
+            false => (&self.burst + &other.burst).ceil(),
+        };
+        Self { rate: add(&self.rate, &other.rate), burst }
     }
 
     /// What is left of a guarantee; `None`: perhaps nothing.

@@ -152,6 +152,10 @@ impl Rates {
     /// the same CPU add up: they are never served at the same time. Those from several CPUs add up only if they may
     /// be served at the same time.
     pub fn total(&self, plan: &Plan, shape: &Shape, above: &[usize], most: u32) -> Option<Share> {
+        if let [only] = above {
+            let rate = self.edge[*only].as_ref().filter(|_| !plan.edges[*only].when_spent)?;
+            return Some(rate.clone().min(ratio(u64::from(most.max(1)), 1)));
+        }
         if adjacent_reserves::together(plan, shape, above, most).is_some() {
             let rates = above.iter().map(|edge| self.edge[*edge].clone()).collect::<Option<Vec<_>>>()?;
             return rates.into_iter().reduce(|sum, rate| sum + rate);

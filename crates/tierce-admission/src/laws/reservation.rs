@@ -13,6 +13,7 @@ use crate::laws::policy::{Laws, Rated, Takes, Tested};
 use crate::laws::utilisation_and_demand::Terms;
 use crate::share::{self, ratio, Share};
 use crate::verdict::{Excess, Failure, Law, Mend, NodeVerdict, Origin, Promise};
+use std::sync::Arc;
 use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
@@ -205,7 +206,7 @@ struct Servers<'a> {
 struct Admitted {
     /// From which of the node's promises it follows.
     place: usize,
-    because: String,
+    because: Arc<str>,
     /// Within what time each arrives, where that is known.
     within_ns: Vec<Option<u64>>,
 }
@@ -231,7 +232,7 @@ impl Servers<'_> {
             let place = fits(&self.tasks(), received)?;
             (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
         };
-        Ok(Admitted { place, because, within_ns })
+        Ok(Admitted { place, because: because.into(), within_ns })
     }
 
     /// A child that may spoil the deadlines of others when it wakes.
@@ -261,7 +262,7 @@ impl Servers<'_> {
         let Node { plan, shape, received, overheads, .. } = *self.node;
         let (name, params) = (self.node.name(), &plan.edges[edge].params);
         let because = match admitted.within_ns[at] {
-            Some(ns) => format!("{}: its budget arrives within {}", admitted.because, show_time(ns)),
+            Some(ns) => format!("{}: its budget arrives within {}", admitted.because, show_time(ns)).into(),
             None => admitted.because.clone(),
         };
         let about = (plan, shape, overheads);

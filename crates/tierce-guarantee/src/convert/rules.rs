@@ -61,6 +61,11 @@ impl Rule {
         format!("{to}{gap}{}{overrun}", self.gives)
     }
 
+    /// What follows.
+    pub(super) fn result(&self, source: &Guarantee, to: Kind, free: &Free) -> Option<Guarantee> {
+        (self.apply)(source, to, free)
+    }
+
     pub(super) fn step(&self, source: &Guarantee, to: Kind, free: &Free) -> Option<Step> {
         let result = (self.apply)(source, to, free)?;
         let chosen = if self.free.is_empty() { String::new() } else { format!("; free: {}", self.free) };

@@ -33,28 +33,36 @@ impl Seen {
 }
 
 /// A request, as rules see it.
-fn shown(request: &Request, person: Option<u32>) -> Record {
+fn shown(request: &Rc<Request>, person: Option<u32>) -> Record {
+    let request = request.clone();
+    Record::new(move |name| value(&request, person, name))
+}
+
+fn value(request: &Request, person: Option<u32>, name: &str) -> Data {
     let best = request.mode().or(request.modes.first());
-    let period_us = best.and_then(Mode::budget_and_period_ns).map_or(0, |(_, period)| period / US);
     let held = request.held.as_ref();
-    Record::new([
-        ("id", number(request.id)),
-        ("owner", text(&request.owner)),
-        ("user", person.filter(|_| request.owner.user().is_some()).map_or(number(-1), number)),
-        ("state", text(if held.is_some() { "granted" } else { "pending" })),
-        ("value", number(request.value())),
-        ("ppm", number(best.map_or(0, Mode::ppm))),
-        ("least_ppm", number(request.modes.iter().map(Mode::ppm).min().unwrap_or(0))),
-        ("period_us", number(period_us)),
-        ("modes", list(request.modes.iter().map(mode))),
-        ("mode", held.map_or(Data::UNIT, |held| number(held.mode as u64))),
-        ("under", held.map_or(Data::UNIT, |held| text(&held.under))),
-        ("cpu", held.and_then(|held| held.cpu).map_or(Data::UNIT, number)),
-        ("scheduler", (request.target == Target::Scheduler).into()),
-        ("ending", request.ending.is_some().into()),
-        ("label", request.label.as_ref().map_or(Data::UNIT, text)),
-        ("about", map(request.about.iter().map(|(key, value)| (key.as_str(), to_rule(value))))),
-    ])
+    match name {
+        "id" => number(request.id),
+        "owner" => text(&request.owner),
+        "user" => person.filter(|_| request.owner.user().is_some()).map_or(number(-1), number),
+        "state" => text(if held.is_some() { "granted" } else { "pending" }),
+        "value" => number(request.value()),
+        "ppm" => number(best.map_or(0, Mode::ppm)),
+        "least_ppm" => number(request.modes.iter().map(Mode::ppm).min().unwrap_or(0)),
+        "period_us" => {
+            let times = best.and_then(Mode::budget_and_period_ns);
+            number(times.map_or(0, |(_, period)| period / US))
+        }
+        "modes" => list(request.modes.iter().map(mode)),
+        "mode" => held.map_or(Data::UNIT, |held| number(held.mode as u64)),
+        "under" => held.map_or(Data::UNIT, |held| text(&held.under)),
+        "cpu" => held.and_then(|held| held.cpu).map_or(Data::UNIT, number),
+        "scheduler" => (request.target == Target::Scheduler).into(),
+        "ending" => request.ending.is_some().into(),
+        "label" => request.label.as_ref().map_or(Data::UNIT, text),
+        "about" => map(request.about.iter().map(|(key, value)| (key.as_str(), to_rule(value)))),
+        _ => Data::UNIT,
+    }
 }
 
 fn mode(mode: &Mode) -> Data {

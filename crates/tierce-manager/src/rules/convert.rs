@@ -2,15 +2,21 @@
 
 use rhai::{Array, Dynamic, Engine, Map};
 use serde_json::{Number, Value};
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// A value of a rule.
 pub type Data = Dynamic;
 
 /// What is known of a request: values with the names of [`Record::FIELDS`]. It is given to rules as it is: they can read it, and nothing of it
-/// can be changed.
+/// can be changed. A value is found when somebody asks for it.
 #[derive(Clone)]
-pub struct Record(Rc<[Dynamic; Record::FIELDS.len()]>);
+pub struct Record(Rc<Found>);
+
+struct Found {
+    find: Box<dyn Fn(&str) -> Data>,
+    found: [OnceCell<Data>; Record::FIELDS.len()],
+}
 
 impl Record {
     /// Names of the values, in their order.
@@ -33,28 +39,31 @@ impl Record {
         "about",
     ];
 
-    /// With these values, in the order of their names.
-    pub fn new(values: [(&str, Data); Record::FIELDS.len()]) -> Self {
-        debug_assert_eq!(values.each_ref().map(|(name, _)| *name), Self::FIELDS);
-        Self(Rc::new(values.map(|(_, value)| value)))
+    /// `find` finds the value of that name.
+    pub fn new(find: impl Fn(&str) -> Data + 'static) -> Self {
+        Self(Rc::new(Found { find: Box::new(find), found: Default::default() }))
+    }
+
+    fn value(&self, at: usize) -> &Data {
+        self.0.found[at].get_or_init(|| (self.0.find)(Self::FIELDS[at]))
     }
 
     /// The number of the request.
     pub fn id(&self) -> &Data {
-        &self.0[0]
+        self.value(0)
     }
 
     /// A value, if it is a number.
     pub fn number(&self, name: &str) -> Option<i64> {
         let at = Self::FIELDS.iter().position(|field| *field == name)?;
-        self.0[at].as_int().ok()
+        self.value(at).as_int().ok()
     }
 
     /// Engines know of it from here on.
     pub(super) fn register(engine: &mut Engine) {
         engine.register_type_with_name::<Record>("request");
         for (at, name) in Self::FIELDS.into_iter().enumerate() {
-            engine.register_get(name, move |record: &mut Record| record.0[at].clone());
+            engine.register_get(name, move |record: &mut Record| record.value(at).clone());
         }
         engine.register_fn("==", |one: Record, other: Record| one.id().as_int() == other.id().as_int());
         engine.register_fn("!=", |one: Record, other: Record| one.id().as_int() != other.id().as_int());
@@ -135,9 +144,10 @@ fn of_level(value: Dynamic, levels: u32) -> Result<Value, String> {
         let list = value.into_array().map_err(str::to_string)?;
         return list.into_iter().map(|one| of_level(one, levels)).collect::<Result<_, _>>().map(Value::Array);
     }
-    if let Some(Record(values)) = value.read_lock::<Record>().as_deref() {
-        let pairs = Record::FIELDS.into_iter().zip(values.iter());
-        let pairs = pairs.map(|(name, one)| Ok((name.to_string(), of_level(one.clone(), levels)?)));
+    if let Some(record) = value.read_lock::<Record>().as_deref() {
+        let pairs = Record::FIELDS.into_iter().enumerate();
+        let pairs =
+            pairs.map(|(at, name)| Ok((name.to_string(), of_level(record.value(at).clone(), levels)?)));
         return pairs.collect::<Result<_, _>>().map(Value::Object);
     }
     match value.type_name() {
@@ -169,11 +179,11 @@ mod tests {
         Record::register(&mut engine);
         let about = map([("a", number(1))]);
         let record = || {
-            let mut number = 0_i64;
-            Record::new(Record::FIELDS.map(|name| {
-                number += 1;
-                (name, if name == "about" { about.clone() } else { number.into() })
-            }))
+            let about = about.clone();
+            Record::new(move |name| match Record::FIELDS.iter().position(|field| *field == name) {
+                Some(at) if name != "about" => (at as i64 + 1).into(),
+                _ => about.clone(),
+            })
         };
         let said = |text: &str| {
             let mut scope = rhai::Scope::new();
