@@ -42,6 +42,7 @@ mod share;
 mod verdict;
 
 pub use bounds::higher_classes::{Above, Reserved};
+pub use composition::brief::Brief;
 pub use composition::placement::place;
 pub use demand::regions::{Blocker, Keeps, Kept};
 pub use explain::derivation::Derived;

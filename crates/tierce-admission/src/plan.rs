@@ -1,6 +1,7 @@
 //! What a plan can do once the laws of its policies are known.
 
 use crate::bounds::higher_classes::Above;
+use crate::composition::brief::Brief;
 use crate::composition::placement::{self, place};
 use crate::composition::{one_step, runnable};
 use crate::verdict::Admission;
@@ -38,6 +39,9 @@ pub trait PlanExt: Sized {
 
     /// Test every node's law.
     fn admit(&self) -> Admission;
+
+    /// The same, without all that only explains it.
+    fn admit_briefly(&self) -> Brief;
 
     /// The plan on a machine: what its CPUs give to their roots is what is left there. Refused where a root's CPU is not
     /// online.
@@ -114,6 +118,10 @@ impl PlanExt for Plan {
 
     fn admit(&self) -> Admission {
         Admission::of(self)
+    }
+
+    fn admit_briefly(&self) -> Brief {
+        Brief::of(self)
     }
 
     fn on(self, above: &Above) -> Result<Self, Faults> {

@@ -180,6 +180,25 @@ pub struct TaskVerdict {
     pub needs: Vec<Proof>,
 }
 
+impl TaskVerdict {
+    /// Of a task that asks for nothing, with what it is promised.
+    pub(crate) fn of_no_load(promises: Given) -> Self {
+        Self {
+            asked: None,
+            available: None,
+            deadlines: Deadlines::None,
+            soft: false,
+            response: None,
+            blocking: None,
+            spinning: None,
+            kept: None,
+            failures: Vec::new(),
+            promises,
+            needs: Vec::new(),
+        }
+    }
+}
+
 /// How long a chain takes.
 #[derive(Clone, Debug)]
 pub struct ChainVerdict {

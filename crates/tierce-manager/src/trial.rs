@@ -6,10 +6,10 @@
 use crate::in_force::edited;
 use crate::wrong::Wrong;
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use tierce_admission::{Admission, PlanExt, Promise};
+use tierce_admission::{Admission, Brief, PlanExt, Promise};
 use tierce_guarantee::{follows as follows_from, includes, Guarantee};
 use tierce_plan::{Edit, Plan};
 
@@ -17,7 +17,9 @@ use tierce_plan::{Edit, Plan};
 #[derive(Clone)]
 pub struct Trial {
     plan: Rc<Plan>,
-    admission: Rc<Admission>,
+    brief: Rc<Brief>,
+    /// The same with all that explains it, once somebody asks.
+    whole: Rc<OnceCell<Admission>>,
     /// Why it cannot be enforced, if it cannot.
     not_runnable: Rc<Option<Wrong>>,
     /// What fails already.
@@ -57,10 +59,11 @@ pub struct Promised<'a> {
 impl Trial {
     /// Of this plan.
     pub fn new(plan: Rc<Plan>) -> Self {
-        let admission = plan.admit();
+        let brief = plan.admit_briefly();
         Self {
-            failing: Rc::new(failing(&plan, &admission)),
-            admission: Rc::new(admission),
+            failing: Rc::new(failing(&plan, &brief)),
+            brief: Rc::new(brief),
+            whole: Rc::default(),
             not_runnable: Rc::new(not_runnable(&plan)),
             written: plan.clone(),
             plan,
@@ -75,11 +78,12 @@ impl Trial {
     /// After these operations, if each is a small one.
     fn stepped_by(&self, edits: &Rc<[Edit]>) -> Option<Trial> {
         let (plan, is_runnable) = self.stepped_plan(edits)?;
-        let admission = plan.admit();
+        let brief = plan.admit_briefly();
         let unwritten = if self.last.is_empty() { self.unwritten.clone() } else { Rc::new(self.unwritten()) };
         Some(Self {
-            failing: Rc::new(failing(&plan, &admission)),
-            admission: Rc::new(admission),
+            failing: Rc::new(failing(&plan, &brief)),
+            brief: Rc::new(brief),
+            whole: Rc::default(),
             not_runnable: Rc::new(if is_runnable { None } else { not_runnable(&plan) }),
             plan: Rc::new(plan),
             written: self.written.clone(),
@@ -130,7 +134,7 @@ impl Trial {
 
     /// The verdict on it.
     pub fn admission(&self) -> &Admission {
-        &self.admission
+        self.whole.get_or_init(|| self.plan.admit())
     }
 
     /// The plan after these operations, in which each of `promised` holds and nothing fails that did not before.
@@ -167,18 +171,10 @@ impl Trial {
     /// What fails here and not there.
     fn worse_than(&self, before: &Trial) -> Result<(), Wrong> {
         let Some((part, rule)) = self.failing.difference(&before.failing).next() else { return Ok(()) };
-        let nodes = self.plan.nodes.iter().zip(&self.admission.nodes);
-        let mut failures = nodes
-            .map(|(node, verdict)| (&node.name, &verdict.failures))
-            .chain(
-                self.plan
-                    .tasks
-                    .iter()
-                    .zip(&self.admission.tasks)
-                    .map(|(task, it)| (&task.name, &it.failures)),
-            )
-            .filter(|(name, _)| *name == part)
-            .flat_map(|(_, failures)| failures);
+        let nodes = self.plan.nodes.iter().map(|node| &node.name).zip(self.brief.nodes());
+        let tasks = self.plan.tasks.iter().map(|task| &task.name).zip(self.brief.tasks());
+        let its = nodes.chain(tasks).filter(|(name, _)| *name == part);
+        let mut failures = its.flat_map(|(_, (failures, _))| failures);
         let words = failures.find(|failure| failure.rule == rule).map(|failure| {
             let message = failure.message.trim_end_matches('.');
             format!("{part}: {message}: {}, bound {}", failure.value, failure.bound)
@@ -221,10 +217,10 @@ impl Trial {
     pub fn promises(&self, part: &str) -> Option<&[Promise]> {
         let node = self.plan.nodes.iter().position(|node| node.base == part);
         if let Some(node) = node {
-            return Some(&self.admission.nodes[node].promises);
+            return Some(self.brief.to_node(node).unwrap_or_else(|| &self.admission().nodes[node].promises));
         }
         let task = self.plan.tasks.iter().position(|task| task.name == part)?;
-        Some(&self.admission.tasks[task].promises)
+        Some(self.brief.to_task(task).unwrap_or_else(|| &self.admission().tasks[task].promises))
     }
 }
 
@@ -236,24 +232,14 @@ fn not_runnable(plan: &Plan) -> Option<Wrong> {
 }
 
 /// Parts of which a law does not hold, or something they need is not shown, each with the rule.
-fn failing(plan: &Plan, admission: &Admission) -> BTreeSet<(String, String)> {
+fn failing(plan: &Plan, brief: &Brief) -> BTreeSet<(String, String)> {
     let mut failing = BTreeSet::new();
-    let mut add = |name: &str, rule: &str| _ = failing.insert((name.to_string(), rule.to_string()));
-    for (node, verdict) in plan.nodes.iter().zip(&admission.nodes) {
-        verdict.failures.iter().for_each(|failure| add(&node.name, failure.rule));
-        verdict
-            .needs
-            .iter()
-            .filter(|proof| proof.is_err())
-            .for_each(|_| add(&node.name, "need_must_be_shown"));
-    }
-    for (task, verdict) in plan.tasks.iter().zip(&admission.tasks) {
-        verdict.failures.iter().for_each(|failure| add(&task.name, failure.rule));
-        verdict
-            .needs
-            .iter()
-            .filter(|proof| proof.is_err())
-            .for_each(|_| add(&task.name, "need_must_be_shown"));
+    let nodes = plan.nodes.iter().map(|node| &node.name).zip(brief.nodes());
+    let tasks = plan.tasks.iter().map(|task| &task.name).zip(brief.tasks());
+    for (name, (failures, needs)) in nodes.chain(tasks) {
+        let mut add = |rule: &str| _ = failing.insert((name.clone(), rule.to_string()));
+        failures.iter().for_each(|failure| add(failure.rule));
+        needs.iter().filter(|proof| proof.is_err()).for_each(|_| add("need_must_be_shown"));
     }
     failing
 }

@@ -4,6 +4,7 @@
 //! What is promised of every edge, and whether that includes what is asked for with `needs`, is in `promises.rs`.
 
 use crate::bounds::response::Bound;
+use crate::composition::asked::Asked;
 use crate::composition::chains;
 use crate::composition::deadlines::{self, Found};
 use crate::composition::long_run_rates::{Rates, Trust};
@@ -30,13 +31,26 @@ impl Admission {
         chains::admit(plan, Self::of_tasks)
     }
 
+    /// The same without what nobody asks, if that is possible: parts on which it does not depend whether the plan holds may have no
+    /// promises, and tasks that ask for nothing have no rates.
+    pub(super) fn brief(plan: &Plan) -> Admission {
+        if !plan.chains.is_empty() {
+            return Self::of(plan);
+        }
+        let shape = Shape::new(plan);
+        Self::of_asked(plan, &shape, &Asked::what_can_fail(plan, &shape))
+    }
+
     /// Each task by itself; of a triggered one the jitter is given.
     fn of_tasks(plan: &Plan) -> Admission {
-        let shape = Shape::new(plan);
-        let rates = Rates::new(plan, &shape, Trust::Loads);
-        let overheads = Overheads::new(plan, &shape);
+        Self::of_asked(plan, &Shape::new(plan), &Asked::everything(plan))
+    }
+
+    fn of_asked(plan: &Plan, shape: &Shape, asked: &Asked) -> Admission {
+        let rates = Rates::new(plan, shape, Trust::Loads);
+        let overheads = Overheads::new(plan, shape);
         let mut nodes: Vec<_> =
-            (0..plan.nodes.len()).map(|node| NodeVerdict::new(rates.node(plan, &shape, node))).collect();
+            (0..plan.nodes.len()).map(|node| NodeVerdict::new(rates.node(plan, shape, node))).collect();
         for (index, verdict) in nodes.iter_mut().enumerate() {
             let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
             let children: Vec<_> =
@@ -44,28 +58,28 @@ impl Admission {
             if children.is_empty() {
                 continue;
             }
-            law(plan, policy, &children, (index, &shape, &overheads), verdict);
+            law(plan, policy, &children, (index, shape, &overheads), verdict);
         }
-        let promises = Promises::new(plan, &shape, &nodes, &overheads);
+        let promises = Promises::new(plan, shape, &nodes, &overheads, asked);
         for (index, (node, verdict)) in plan.nodes.iter().zip(&mut nodes).enumerate() {
             let (found, above) = (&promises.nodes[index], &shape.parents[index]);
             verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
             verdict.promises = found.clone();
         }
         for (index, why) in &promises.unfit {
-            unfit(plan, *index, why, &shape, &mut nodes[*index]);
+            unfit(plan, *index, why, shape, &mut nodes[*index]);
         }
         let (bounds, refused) =
-            crate::composition::response_times::test(plan, &shape, &promises, &mut nodes, &overheads);
+            crate::composition::response_times::test(plan, shape, &promises, &mut nodes, &overheads);
         let found = Found {
             plan,
-            shape: &shape,
+            shape,
             promises: &promises,
             overheads: &overheads,
             nodes: &nodes,
             refused: &refused,
         };
-        let tasks = task_verdicts(plan, &found, &rates, bounds);
+        let tasks = task_verdicts(plan, &found, (&rates, asked), bounds);
         let edges = rates.edge.iter().zip(promises.edges);
         let edges = edges.map(|(rate, promises)| EdgeVerdict { available: rate.clone(), promises }).collect();
         let proved =
@@ -125,13 +139,21 @@ fn received(promises: &[Promise]) -> String {
     some.map_or_else(|| "no guarantee".into(), ToString::to_string)
 }
 
-fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<Bound>>) -> Vec<TaskVerdict> {
+fn task_verdicts(
+    plan: &Plan,
+    found: &Found,
+    (rates, asked): (&Rates, &Asked),
+    bounds: Vec<Option<Bound>>,
+) -> Vec<TaskVerdict> {
     let Found { shape, promises, overheads, .. } = *found;
     let mut verdicts: Vec<_> = bounds
         .into_iter()
         .zip(&plan.tasks)
         .enumerate()
         .map(|(index, (bound, task))| {
+            if !asked.task(index) {
+                return TaskVerdict::of_no_load(promises.tasks[index].clone());
+            }
             let above = &shape.task_parents[index];
             let supply = rates.total(plan, shape, above, 1);
             let above_it = above.first().map_or(0, |edge| plan.edges[*edge].parent);

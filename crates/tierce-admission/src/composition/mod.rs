@@ -1,6 +1,8 @@
 //! From the laws of single nodes to the verdict on a plan: rates and guarantees from the CPUs down, interference from the tasks up.
 
 pub mod admission;
+pub mod asked;
+pub mod brief;
 pub mod chains;
 pub mod deadlines;
 pub mod interference;

@@ -13,6 +13,7 @@
 //! (`several_budgets.rs`).
 
 use crate::bounds::adjacent_reserves::{at_once, of_task, task_at_once, together};
+use crate::composition::asked::Asked;
 use crate::composition::interference::Interference;
 use crate::composition::several_budgets::{self, Promised};
 use crate::demand::overheads::Overheads;
@@ -26,7 +27,7 @@ use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::Shape;
 use tierce_plan::{Edge, Plan};
 
-/// Promises of a plan; each list has at least one, the strongest first.
+/// Promises of a plan; each list has at least one, the strongest first. Where nobody asks it may be empty.
 #[derive(Clone, Debug)]
 pub struct Promises {
     /// Through each edge.
@@ -41,7 +42,13 @@ pub struct Promises {
 
 impl Promises {
     /// From the CPUs down. Nodes whose law fails promise nothing.
-    pub fn new(plan: &Plan, shape: &Shape, verdicts: &[NodeVerdict], overheads: &Overheads) -> Self {
+    pub fn new(
+        plan: &Plan,
+        shape: &Shape,
+        verdicts: &[NodeVerdict],
+        overheads: &Overheads,
+        asked: &Asked,
+    ) -> Self {
         let none = Given::from(Promise::nothing("no CPU leads to it"));
         let mut promises = Self {
             edges: vec![none.clone(); plan.edges.len()],
@@ -50,8 +57,14 @@ impl Promises {
             unfit: Vec::new(),
         };
         let taken = Interference::of(plan, shape);
+        let unasked = |promises: &mut Given| *promises = Given::default();
         for index in &shape.order {
             let node = &plan.nodes[*index];
+            if !asked.node(*index) {
+                unasked(&mut promises.nodes[*index]);
+                shape.children[*index].iter().for_each(|edge| unasked(&mut promises.edges[*edge]));
+                continue;
+            }
             let found = if at_once(plan, shape, *index) {
                 several_budgets::to_node(promises.known(), plan, shape, *index, overheads)
             } else if let Some(together) = together(plan, shape, &shape.parents[*index], node.concurrency) {
@@ -70,10 +83,14 @@ impl Promises {
                 promises.joined(plan, &shape.parents[*index])
             };
             promises.nodes[*index] = found.into();
-            promises.pass_on(plan, shape, *index, &verdicts[*index], (overheads, &taken));
+            promises.pass_on(plan, shape, *index, &verdicts[*index], (overheads, asked, &taken));
         }
         for task in 0..plan.tasks.len() {
             let above = &shape.task_parents[task];
+            if above.iter().any(|edge| promises.edges[*edge].is_empty()) {
+                unasked(&mut promises.tasks[task]);
+                continue;
+            }
             let found = if let Some(together) = of_task(plan, shape, task) {
                 promises.apart(above, together, overheads)
             } else if above.iter().any(|edge| shape.moves(plan, *edge)) {
@@ -195,12 +212,12 @@ impl Promises {
         shape: &Shape,
         index: usize,
         verdict: &NodeVerdict,
-        (overheads, taken): (&Overheads, &Interference),
+        (overheads, asked, taken): (&Overheads, &Asked, &Interference),
     ) {
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { return };
         let (name, edges) = (&plan.nodes[index].name, &shape.children[index]);
         let (received, quantum_ns) = (self.nodes[index].clone(), quantum(policy, &plan.nodes[index].params));
-        let taken = |edge| taken.through(edge);
+        let (asked, taken) = (|edge| asked.below(plan, edge), |edge| taken.through(edge));
         let node = Node {
             plan,
             shape,
@@ -210,6 +227,7 @@ impl Promises {
             received: &received,
             overheads,
             quantum_ns,
+            asked: &asked,
             taken: &taken,
         };
         let given = if at_once(plan, shape, index) {

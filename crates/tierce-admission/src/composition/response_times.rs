@@ -38,8 +38,18 @@ pub fn test(
             continue;
         }
         let (edges, overheads) = (&shape.children[index][..], overheads);
-        let node =
-            Node { plan, shape, policy, index, edges, received, overheads, quantum_ns: 1, taken: &|_| None };
+        let node = Node {
+            plan,
+            shape,
+            policy,
+            index,
+            edges,
+            received,
+            overheads,
+            quantum_ns: 1,
+            asked: &|_| true,
+            taken: &|_| None,
+        };
         let found = laws::of(policy).responses(&node, &crowd, verdict);
         for (task, bound) in found.into_iter().filter(|(_, bound)| bound.response != Response::TooLong) {
             let single = shape.task_parents[task].len() == 1;

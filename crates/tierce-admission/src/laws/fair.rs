@@ -37,6 +37,10 @@ impl Laws for Fair {
         true
     }
 
+    fn gives_anyway(&self) -> bool {
+        true
+    }
+
     fn weight(&self, plan: &Plan, edge: &Edge) -> Option<u64> {
         let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
         policies::position(&policy.edge_params, "weight").map(|at| edge.params[at])

@@ -64,6 +64,10 @@ impl Laws for FixedPriority {
         Ok(node.edge_param("priority").map_or_else(Vec::new, |at| supplied(node, at)))
     }
 
+    fn gives_anyway(&self) -> bool {
+        true
+    }
+
     fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
         let at = policies::position(&node.policy.edge_params, "priority");
         by_priority(node, |index| at.map_or(0, |at| node.plan.edges[index].params[at]), rates);
@@ -117,7 +121,7 @@ pub fn by_priority(node: &Rated, priority: impl Fn(usize) -> u64, rates: &mut [O
 }
 
 fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
-    let Node { plan, index, edges, received, overheads, taken, .. } = *node;
+    let Node { plan, index, edges, received, overheads, asked, taken, .. } = *node;
     let name = node.name();
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let crowd = of_crowd(plan, index, edges, at);
@@ -130,6 +134,9 @@ fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
         above = above.filter(|_| crowd.is_none_or(|crowd| crowd < priority(&edges[equals[0]])));
         for place in equals {
             let edge = edges[*place];
+            if !asked(edge) {
+                continue;
+            }
             given[*place] = match &above {
                 Some(_) if first && equals.len() == 1 => highest(name, edge, received, overheads),
                 Some(above) if !first && equals.len() == 1 && overheads.is_none() => {
@@ -144,8 +151,9 @@ fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
                 }
             };
         }
-        let has_lower = order.last() != equals.last();
-        for place in equals.iter().filter(|_| has_lower) {
+        let own = priority(&edges[equals[0]]);
+        let others_ask = edges.iter().any(|edge| priority(edge) < own && asked(*edge));
+        for place in equals.iter().filter(|_| others_ask) {
             above = above.and_then(|above| Some(above.and(&taken(edges[*place])?)));
         }
         first = false;

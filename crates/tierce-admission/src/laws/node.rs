@@ -21,6 +21,8 @@ pub struct Node<'a> {
     pub overheads: &'a Overheads<'a>,
     /// 1 where its policy has none.
     pub quantum_ns: u64,
+    /// Whether anybody asks what is promised through an edge; if not, nothing has to be.
+    pub asked: &'a dyn Fn(usize) -> bool,
     /// What comes through an edge of the plan takes at most; `None`: that is not bounded.
     pub taken: &'a dyn Fn(usize) -> Option<Taken>,
 }

@@ -52,6 +52,11 @@ pub trait Laws: Sync {
         Ok(node.gives_nothing(format!("`{}` guarantees nothing to its children", node.name())))
     }
 
+    /// Whatever its node is promised, [`Laws::supply`] has no reason to refuse.
+    fn gives_anyway(&self) -> bool {
+        false
+    }
+
     /// The long-run rate that each child is sure to get when all others ask for as much as they may.
     fn rates(&self, _node: &Rated, _rates: &mut [Option<Share>]) {}
 
