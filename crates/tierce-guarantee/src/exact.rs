@@ -47,7 +47,10 @@ impl Number for i128 {
     }
 
     fn times(&self, other: &Self) -> Option<Self> {
-        self.checked_mul(*other)
+        match (i64::try_from(*self), i64::try_from(*other)) {
+            (Ok(one), Ok(two)) => Some(i128::from(one) * i128::from(two)),
+            _ => self.checked_mul(*other),
+        }
     }
 
     fn over(&self, other: &Self) -> Self {
@@ -233,6 +236,14 @@ impl Exact {
         }
     }
 
+    /// As a machine word, if it is a whole number that fits.
+    pub fn to_word(&self) -> Option<u64> {
+        match &self.0 {
+            Small(over, 1) => u64::try_from(*over).ok(),
+            _ => None,
+        }
+    }
+
     /// Without what is behind the point.
     pub fn to_integer(&self) -> BigInt {
         match &self.0 {
@@ -272,7 +283,7 @@ impl Ord for Exact {
             if b == d {
                 return a.cmp(c);
             }
-            if let (Some(one), Some(two)) = (a.checked_mul(*d), c.checked_mul(*b)) {
+            if let (Some(one), Some(two)) = (a.times(d), c.times(b)) {
                 return one.cmp(&two);
             }
         }

@@ -100,26 +100,19 @@ pub(crate) fn parse_time(text: &str) -> Result<Exact, NumberError> {
 /// assert_eq!(show_time(&ratio(40_000_000, 3)), "40/3ms");
 /// ```
 pub fn show_time(time: &Exact) -> String {
-    // Most are whole.
-    match u64::try_from(time.numer()) {
-        Ok(ns) if time.is_integer() => show_ns(ns),
-        _ => show_fraction(time),
-    }
+    time.to_word().map_or_else(|| show_fraction(time), show_ns) // most are whole
 }
 
 /// The same of whole nanoseconds.
 pub fn show_ns(ns: u64) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let Some((unit, unit_ns)) = units.into_iter().find(|(_, unit_ns)| ns >= *unit_ns) else {
-        return format!("{ns}ns");
-    };
-    let (before, rest_ns) = (ns / unit_ns, ns % unit_ns);
+    let (unit, unit_ns) = units.into_iter().find(|(_, unit_ns)| ns >= *unit_ns).unwrap_or(("ns", 1));
+    let (before, rest_ns) = ((ns / unit_ns).to_string(), ns % unit_ns);
     if rest_ns == 0 {
-        return format!("{before}{unit}");
+        return before + unit;
     }
-    let digits = unit_ns.ilog10() as usize;
-    let after = format!("{rest_ns:0>digits$}");
-    format!("{before}.{}{unit}", after.trim_end_matches('0'))
+    let after = (unit_ns + rest_ns).to_string(); // with a 1 before all its digits
+    [&before, ".", after[1..].trim_end_matches('0'), unit].concat()
 }
 
 fn show_fraction(time: &Exact) -> String {
