@@ -183,7 +183,7 @@ pub fn meaning(plan: &Plan) -> Vec<String> {
     let mut all: Vec<String> = nodes.chain(tasks).chain(sets).chain(plan.edges.iter().map(edge)).collect();
     all.sort();
     let entry = |entry: &crate::MatchEntry| {
-        let any: &Vec<Matcher> = &entry.any;
+        let any: &[Matcher] = &entry.any;
         format!("entry {} {any:?}", plan.child_name(entry.target))
     };
     all.extend(plan.entries.iter().map(entry)); // the first that fits counts

@@ -170,7 +170,7 @@ impl Plan {
         let edge = self.new_edge(parent, Child::Task(self.tasks.len()), keys, source).filter(|_| can_be)?;
         let spot = unwritten(source);
         let task = Task { name: name.into(), set: None, load: None, affinity: None, needs: Vec::new(), spot };
-        let any = vec![Matcher { tid: Some(tid), ..Matcher::default() }];
+        let any = [Matcher { tid: Some(tid), ..Matcher::default() }].into();
         let entry =
             MatchEntry { target: Child::Task(self.tasks.len()), any, trusts_names: false, copy: None, spot };
         Some(Step::Task { task, edge, entry, tid })

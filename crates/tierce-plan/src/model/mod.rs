@@ -35,6 +35,7 @@ pub use region::{Preemption, Region};
 use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tierce_guarantee::Guarantee;
 use tierce_policy::Cpus;
 
@@ -457,7 +458,7 @@ pub struct MatchEntry {
     /// [`Child::Task`]: the first thread is bound, others are reported. [`Child::Set`]: every thread.
     pub target: Child,
     /// Any of these suffices.
-    pub any: Vec<Matcher>,
+    pub any: Arc<[Matcher]>,
     /// `trust = "names"`: what the owner of a thread can choose may decide who it is.
     pub trusts_names: bool,
     /// Of a set that there is once for each copy of a node: which copy. All have the same match; the first stands for all of them.

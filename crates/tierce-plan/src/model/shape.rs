@@ -27,10 +27,12 @@ impl Shape {
     /// Look at the plan's edges once.
     pub fn new(plan: &Plan) -> Self {
         let nodes = plan.nodes.len();
+        let mut below = vec![0; nodes];
+        plan.edges.iter().for_each(|edge| below[edge.parent] += 1);
         let mut shape = Self {
             parents: vec![Vec::new(); nodes],
-            task_parents: vec![Vec::new(); plan.tasks.len()],
-            children: vec![Vec::new(); nodes],
+            task_parents: plan.tasks.iter().map(|_| Vec::with_capacity(1)).collect(),
+            children: below.into_iter().map(Vec::with_capacity).collect(),
             order: Vec::with_capacity(nodes),
             reach: vec![Cpus::NONE; nodes],
             spread: vec![Cpus::NONE; nodes],

@@ -365,7 +365,7 @@ impl Plan {
 
     /// What decides where threads go.
     pub fn matchers(&self) -> impl Iterator<Item = &Matcher> {
-        self.entries.iter().flat_map(|entry| &entry.any)
+        self.entries.iter().flat_map(|entry| entry.any.iter())
     }
 
     /// Entries that the old plan has not, or not so: only threads that fit these may have to move, beside those whose own

@@ -96,7 +96,7 @@ impl Resolver {
         (trusts_names, copy): (bool, Option<Copied>),
     ) {
         let Some(value) = matches else { return };
-        let any = matching::read(owner, value, &mut self.collector);
+        let any = matching::read(owner, value, &mut self.collector).into();
         self.plan.entries.push(MatchEntry { target, any, trusts_names, copy, spot: value.spot });
     }
 

@@ -1,5 +1,6 @@
 //! Times and whole numbers as people write them.
 
+use std::borrow::Cow;
 use tierce_guarantee::{TIME_MAX_NS, UNITS};
 
 /// Why a text is not a time.
@@ -46,7 +47,7 @@ pub fn parse_time(text: &str) -> Result<u64, TimeError> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
-    let number = number.replace('_', "");
+    let number = if number.contains('_') { number.replace('_', "").into() } else { Cow::Borrowed(number) };
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     let fraction = fraction.trim_end_matches('0');
     if whole.is_empty() || !whole.bytes().all(|b| b.is_ascii_digit()) || fraction.contains('.') {

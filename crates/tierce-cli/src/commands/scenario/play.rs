@@ -128,7 +128,7 @@ fn play_one<W: Write>(
 fn matched(mut plan: Plan) -> Plan {
     for (index, task) in plan.tasks.iter().enumerate() {
         let comm = Glob::new(&task.name).ok();
-        let any = vec![Matcher { comm, ..Default::default() }];
+        let any = [Matcher { comm, ..Default::default() }].into();
         plan.entries.push(MatchEntry {
             target: Child::Task(index),
             any,
