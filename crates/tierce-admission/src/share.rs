@@ -1,7 +1,6 @@
 //! Shares of a CPU: exact sums, and how they are shown.
 
 use num_bigint::BigInt;
-use std::collections::BTreeMap;
 pub use tierce_guarantee::ratio;
 
 /// A fraction of a CPU.
@@ -21,10 +20,11 @@ const PERIODS_EXACT: usize = 256;
 /// Σ over/under. Exact up to 256 distinct denominators; beyond, rounded up by less than 2^-80, so that a sum found not
 /// to exceed a bound does not.
 pub fn sum(terms: impl Iterator<Item = (u64, u64)>) -> Share {
-    let mut by_period: BTreeMap<u64, u128> = BTreeMap::new();
-    for (over, under) in terms {
-        *by_period.entry(under).or_default() += u128::from(over);
-    }
+    let mut terms: Vec<_> = terms.collect();
+    terms.sort_unstable_by_key(|(_, under)| *under);
+    let alike = terms.chunk_by(|a, b| a.1 == b.1);
+    let sum_of = |alike: &[(u64, u64)]| (alike[0].1, alike.iter().map(|(over, _)| u128::from(*over)).sum());
+    let by_period: Vec<(u64, u128)> = alike.map(sum_of).collect();
     if by_period.len() <= PERIODS_EXACT {
         let part = |(under, over): (u64, u128)| match u64::try_from(over) {
             Ok(over) => ratio(over, under),

@@ -291,8 +291,8 @@ impl Promise {
         Self { origin, steps: vec![step], ..self }
     }
 
-    pub(crate) fn nothing(because: impl Into<Arc<str>>) -> Vec<Self> {
-        vec![Self::new(Guarantee::null(), because)]
+    pub(crate) fn nothing(because: impl Into<Arc<str>>) -> Given {
+        [Self::new(Guarantee::null(), because)].into()
     }
 }
 

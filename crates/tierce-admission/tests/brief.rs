@@ -26,7 +26,10 @@ impl Asked {
     fn same(&mut self, brief: Option<&[Promise]>, whole: &[Promise]) {
         match brief {
             Some(brief) => {
-                assert_eq!(format!("{brief:?}"), format!("{whole:?}"));
+                let guarantees = |given: &[Promise]| -> Vec<_> {
+                    given.iter().map(|promise| promise.guarantee.clone()).collect()
+                };
+                assert_eq!(guarantees(brief), guarantees(whole));
                 self.0 += 1;
             }
             None => self.1 += 1,

@@ -50,7 +50,7 @@ impl Admission {
         let rates = Rates::new(plan, shape, Trust::Loads);
         let overheads = Overheads::new(plan, shape);
         let mut nodes: Vec<_> =
-            (0..plan.nodes.len()).map(|node| NodeVerdict::new(rates.node(plan, shape, node))).collect();
+            (0..plan.nodes.len()).map(|node| NodeVerdict::new(rates.of_node(plan, shape, node))).collect();
         for (index, verdict) in nodes.iter_mut().enumerate() {
             let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
             let children: Vec<_> =
@@ -80,8 +80,8 @@ impl Admission {
             refused: &refused,
         };
         let tasks = task_verdicts(plan, &found, (&rates, asked), bounds);
-        let edges = rates.edge.iter().zip(promises.edges);
-        let edges = edges.map(|(rate, promises)| EdgeVerdict { available: rate.clone(), promises }).collect();
+        let edges = rates.edge.into_iter().zip(promises.edges);
+        let edges = edges.map(|(available, promises)| EdgeVerdict { available, promises }).collect();
         let proved =
             |failures: &[Failure], needs: &[Proof]| failures.is_empty() && needs.iter().all(Result::is_ok);
         let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))

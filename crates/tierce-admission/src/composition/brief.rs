@@ -3,7 +3,8 @@
 use crate::verdict::{Admission, Failure, Promise, Proof};
 use tierce_plan::Plan;
 
-/// What [`Admission`] says of failures and `needs`, and what is promised to those parts that somebody has asked about.
+/// What [`Admission`] says of failures and `needs`, and what is promised to those parts that somebody has asked about. From what a
+/// promise follows may not be said.
 #[derive(Clone, Debug)]
 pub struct Brief(Admission);
 

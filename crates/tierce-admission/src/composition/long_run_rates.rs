@@ -116,6 +116,11 @@ impl Rates {
         }
     }
 
+    /// Of a node, as it was found on the way down.
+    pub fn of_node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
+        self.node[node].clone().or_else(|| self.node(plan, shape, node))
+    }
+
     /// Of a node: what its CPUs or parents give it together.
     pub fn node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
         let about = &plan.nodes[node];
@@ -183,6 +188,7 @@ impl Rates {
 /// Nodes by their distance from the CPUs, replicas of a spread node together.
 fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
     let mut level = vec![0; plan.nodes.len()];
+    let is_plain = plan.nodes.iter().all(|node| node.family.is_none()); // then one pass is enough: parents come first
     for _ in 0..=plan.nodes.len() {
         let before = level.clone();
         for node in &shape.order {
@@ -195,7 +201,7 @@ fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
         for node in &shape.order {
             level[*node] = plan.nodes[*node].family.map_or(level[*node], |first| level[first]);
         }
-        if level == before {
+        if is_plain || level == before {
             break;
         }
     }

@@ -49,7 +49,7 @@ impl Promises {
         overheads: &Overheads,
         asked: &Asked,
     ) -> Self {
-        let none = Given::from(Promise::nothing("no CPU leads to it"));
+        let none = Promise::nothing("no CPU leads to it");
         let mut promises = Self {
             edges: vec![none.clone(); plan.edges.len()],
             nodes: vec![none.clone(); plan.nodes.len()],
@@ -78,17 +78,21 @@ impl Promises {
                         (Promise::new(left.guarantee.clone(), because), "what the machine leaves")
                     }
                 };
-                vec![promise.by(Origin::Cpu(*cpu), &[], rule, "")]
+                [promise.by(Origin::Cpu(*cpu), &[], rule, "")].into()
             } else {
                 promises.joined(plan, &shape.parents[*index])
             };
-            promises.nodes[*index] = found.into();
+            promises.nodes[*index] = found;
             promises.pass_on(plan, shape, *index, &verdicts[*index], (overheads, asked, &taken));
         }
         for task in 0..plan.tasks.len() {
             let above = &shape.task_parents[task];
             if above.iter().any(|edge| promises.edges[*edge].is_empty()) {
                 unasked(&mut promises.tasks[task]);
+                continue;
+            }
+            if let ([only], false) = (&above[..], asked.task(task)) {
+                promises.tasks[task] = promises.edges[*only].clone();
                 continue;
             }
             let found = if let Some(together) = of_task(plan, shape, task) {
@@ -100,7 +104,7 @@ impl Promises {
             } else {
                 promises.joined(plan, above)
             };
-            promises.tasks[task] = found.into();
+            promises.tasks[task] = found;
         }
         promises
     }
@@ -111,7 +115,7 @@ impl Promises {
     }
 
     /// What comes through several edges from one CPU.
-    fn joined(&self, plan: &Plan, above: &[usize]) -> Vec<Promise> {
+    fn joined(&self, plan: &Plan, above: &[usize]) -> Given {
         match above {
             [] => return Promise::nothing("it has no parent"),
             [only] => return (0..self.edges[*only].len()).map(|at| self.through(*only, at)).collect(),
@@ -155,11 +159,11 @@ impl Promises {
             return Promise::nothing("all its edges are conditional");
         }
         found.sort_by_key(|promise| std::cmp::Reverse(strength(&promise.guarantee)));
-        found
+        found.into()
     }
 
     /// What comes through reserves on several CPUs that are never open at once.
-    fn apart(&self, above: &[usize], (slot_ns, sum_ns): (u64, u64), overheads: &Overheads) -> Vec<Promise> {
+    fn apart(&self, above: &[usize], (slot_ns, sum_ns): (u64, u64), overheads: &Overheads) -> Given {
         let each = || above.iter().map(|edge| &self.edges[*edge][0]);
         if let Some(missing) = each().find(|promise| promise.guarantee.kind() == Kind::Null) {
             return Promise::nothing(missing.because.clone());
@@ -173,12 +177,8 @@ impl Promises {
         let because = "its reserves on several CPUs are never open at once";
         let from: Vec<_> = each().map(|promise| &promise.guarantee).collect();
         let origin = Origin::Edges(above.iter().map(|edge| (*edge, 0)).collect());
-        vec![Promise::new(guarantee, because).by(
-            origin,
-            &from,
-            "reserves that lie apart",
-            "RESCS Σlength slot",
-        )]
+        let promise = Promise::new(guarantee, because);
+        [promise.by(origin, &from, "reserves that lie apart", "RESCS Σlength slot")].into()
     }
 
     /// What comes through an edge.
@@ -257,7 +257,7 @@ impl Promises {
             } else {
                 given
             };
-            self.edges[*edge] = given.into();
+            self.edges[*edge] = given;
         }
     }
 
@@ -313,7 +313,7 @@ fn rule(name: &str) -> String {
 }
 
 /// To a task that moves between the replicas of a spread node.
-fn moving(plan: &Plan, edge: &Edge) -> Vec<Promise> {
+fn moving(plan: &Plan, edge: &Edge) -> Given {
     let (name, parent) = (plan.child_name(edge.child), &plan.nodes[edge.parent].base);
     Promise::nothing(format!("`{name}` moves between the CPUs of the spread node `{parent}`: best effort"))
 }

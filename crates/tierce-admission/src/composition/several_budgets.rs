@@ -152,18 +152,12 @@ pub fn listed(plan: &Plan, shape: &Shape, above: &[usize]) -> String {
 }
 
 /// To a node that several CPUs run at once: for as long as one of its children wants a CPU, at least.
-pub fn to_node(
-    promises: Promised,
-    plan: &Plan,
-    shape: &Shape,
-    index: usize,
-    overheads: &Overheads,
-) -> Vec<Promise> {
+pub fn to_node(promises: Promised, plan: &Plan, shape: &Shape, index: usize, overheads: &Overheads) -> Given {
     let (node, above) = (&plan.nodes[index], &shape.parents[index]);
     let nothing = format!("several CPUs reach `{}`", node.name);
     match above.as_slice() {
         [] => return Promise::nothing(nothing),
-        [only] => return promises.edges[*only].to_vec(),
+        [only] => return promises.edges[*only].clone(),
         _ => {}
     }
     let found = of(promises, plan, shape, above, (node.concurrency, overheads));
@@ -181,13 +175,7 @@ pub fn to_node(
 }
 
 /// To a task with budgets on several CPUs.
-pub fn to_task(
-    promises: Promised,
-    plan: &Plan,
-    shape: &Shape,
-    task: usize,
-    overheads: &Overheads,
-) -> Vec<Promise> {
+pub fn to_task(promises: Promised, plan: &Plan, shape: &Shape, task: usize, overheads: &Overheads) -> Given {
     let above = &shape.task_parents[task];
     let nothing = format!("several CPUs reach `{}`", plan.tasks[task].name);
     let found = alone(promises, plan, shape, task, overheads);
@@ -213,7 +201,7 @@ fn together(
     shape: &Shape,
     above: &[usize],
     budgets: &Budgets,
-) -> Result<Vec<Promise>, String> {
+) -> Result<Given, String> {
     let because = format!(
         "budgets of {}; together {} of a CPU, as long as it has a ready task for each of its CPUs",
         listed(plan, shape, above),
@@ -232,7 +220,7 @@ fn together(
     if found.is_empty() {
         return Err("others may take all of the CPUs".into());
     }
-    Ok(found)
+    Ok(found.into())
 }
 
 /// To the children of a node with budgets on several CPUs; `None`: it is no such node.
@@ -242,7 +230,7 @@ pub fn to_children(
     shape: &Shape,
     index: usize,
     overheads: &Overheads,
-) -> Option<Vec<Vec<Promise>>> {
+) -> Option<Vec<Given>> {
     let (node, above, edges) = (&plan.nodes[index], &shape.parents[index], &shape.children[index]);
     let policy = policies::by_number(node.policy)?;
     if above.len() < 2 || !node.roots.is_empty() || edges.is_empty() || !passes_on(policy) {
@@ -285,7 +273,7 @@ pub fn to_children(
         budgets.first().iter().filter_map(pass).collect()
     };
     if !found.is_empty() {
-        given[first] = found;
+        given[first] = found.into();
     }
     Some(given)
 }

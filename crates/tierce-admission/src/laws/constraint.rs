@@ -3,13 +3,13 @@
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{ratio, Share};
-use crate::verdict::{NodeVerdict, Promise};
+use crate::verdict::{Given, NodeVerdict};
 
 /// Time constraints.
 pub struct Constraint;
 
 impl Laws for Constraint {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         let name = node.name();
         Ok(node
             .gives_nothing(format!("`{name}` guarantees only the time constraints that its tasks request")))

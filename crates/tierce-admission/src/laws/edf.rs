@@ -15,7 +15,7 @@ use crate::laws::node::{less_timers, supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
-use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
+use crate::verdict::{Excess, Failure, Given, Law, NodeVerdict, Promise};
 use tierce_analysis::offsets::Order;
 use tierce_analysis::requests::{self, Requesting};
 use tierce_analysis::{sections, suspension, Demand, Response, Sections, Supply, Task};
@@ -54,7 +54,7 @@ impl Laws for Edf {
         deadlines(node, children, verdict);
     }
 
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         let name = node.name();
         Ok(node.gives_nothing(format!(
             "`{name}` orders by deadlines: each child may have to wait for the others"

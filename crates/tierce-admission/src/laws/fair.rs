@@ -7,7 +7,7 @@ use crate::laws::node::{known, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::laws::round_robin::{by_weight, is_limited_by_weight};
 use crate::share::Share;
-use crate::verdict::{NodeVerdict, Origin, Promise, Step};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise, Step};
 use tierce_guarantee::schedulers::{self, Children, SfqBound};
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, PolicyRecord};
@@ -17,7 +17,7 @@ use tierce_plan::{Edge, Plan};
 pub struct Fair;
 
 impl Laws for Fair {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(node.edge_param("weight").map_or_else(Vec::new, |weight| shared_by_weight(node, weight)))
     }
 
@@ -53,7 +53,7 @@ fn warped(plan: &Plan, policy: &PolicyRecord, edges: &[usize]) -> bool {
     warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0))
 }
 
-fn shared_by_weight(node: &Node, weight: usize) -> Vec<Vec<Promise>> {
+fn shared_by_weight(node: &Node, weight: usize) -> Vec<Given> {
     if let Some(crowd) = crowd(node.plan, node.index) {
         return node.gives_nothing(crowd);
     }
@@ -137,12 +137,12 @@ impl<'a> Sharing<'a> {
     }
 
     /// What each child is promised.
-    fn promises(&self, shared: &Shared) -> Vec<Vec<Promise>> {
+    fn promises(&self, shared: &Shared) -> Vec<Given> {
         let edges = self.node.edges.iter().enumerate();
         edges.map(|(child, edge)| self.promise(shared, child, *edge)).collect()
     }
 
-    fn promise(&self, shared: &Shared, child: usize, edge: usize) -> Vec<Promise> {
+    fn promise(&self, shared: &Shared, child: usize, edge: usize) -> Given {
         let (overheads, name) = (self.node.overheads, self.node.name());
         let guarantee = shared.children.guarantees[child].clone();
         let with = self.unbounded.map(|(_, why)| format!(" ({why})")).unwrap_or_default();
@@ -151,7 +151,7 @@ impl<'a> Sharing<'a> {
         let toll = match known(overheads.is_none(), || overheads.outside(edge)) {
             Ok(None) => {
                 let promise = Promise::new(guarantee, because);
-                return vec![Promise { origin, steps, ..promise }];
+                return [Promise { origin, steps, ..promise }].into();
             }
             Ok(Some(toll)) => toll,
             Err(unknown) => return Promise::nothing(unknown),
@@ -163,7 +163,7 @@ impl<'a> Sharing<'a> {
         let because = format!("{because}, less switches and timers");
         let mut promise = Promise::new(left, because).by(origin, &[&guarantee], "costs", LESS_COSTS);
         promise.steps.splice(0..0, steps);
-        vec![promise]
+        [promise].into()
     }
 
     /// From what the node is promised to what the child gets.

@@ -15,7 +15,7 @@ use crate::laws::known_phases;
 use crate::laws::node::{known, less_timers, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
-use crate::verdict::{NodeVerdict, Origin, Promise};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise};
 use std::cmp::Ordering;
 use tierce_analysis::offsets::Order;
 use tierce_analysis::thresholds::to_last_regions;
@@ -60,7 +60,7 @@ pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
 pub struct FixedPriority;
 
 impl Laws for FixedPriority {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(node.edge_param("priority").map_or_else(Vec::new, |at| supplied(node, at)))
     }
 
@@ -120,14 +120,14 @@ pub fn by_priority(node: &Rated, priority: impl Fn(usize) -> u64, rates: &mut [O
     }
 }
 
-fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
+fn supplied(node: &Node, at: usize) -> Vec<Given> {
     let Node { plan, index, edges, received, overheads, asked, taken, .. } = *node;
     let name = node.name();
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let crowd = of_crowd(plan, index, edges, at);
     let mut order: Vec<_> = (0..edges.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(priority(&edges[*place])));
-    let mut given = vec![Vec::new(); edges.len()];
+    let mut given = vec![Given::default(); edges.len()];
     let mut above = Some(Taken::nothing()); // what those of higher priority take, where that is bounded
     let mut first = true;
     for equals in order.chunk_by(|a, b| priority(&edges[*a]) == priority(&edges[*b])) {
@@ -201,7 +201,7 @@ fn unlimited(
 }
 
 /// The child of highest priority gets what its node gets.
-fn highest(name: &str, edge: usize, received: &[Promise], overheads: &Overheads) -> Vec<Promise> {
+fn highest(name: &str, edge: usize, received: &[Promise], overheads: &Overheads) -> Given {
     let toll = match known(overheads.is_none(), || overheads.beside(edge)) {
         Ok(toll) => toll,
         Err(unknown) => return Promise::nothing(unknown),
@@ -220,11 +220,11 @@ fn highest(name: &str, edge: usize, received: &[Promise], overheads: &Overheads)
     if passed.is_empty() {
         return Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"));
     }
-    passed
+    passed.into()
 }
 
 /// What those of higher priority leave of what their node gets.
-fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
+fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Given {
     let of = |(place, promise): (usize, &Promise)| {
         let guarantee = above.leaves(&promise.guarantee)?;
         let because = format!(
@@ -249,7 +249,7 @@ fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
             "those of higher priority below `{name}` may take all that it gets"
         ));
     }
-    left
+    left.into()
 }
 
 /// The tasks directly below a node down to the first level whose work is not bounded, the highest priority first.

@@ -2,13 +2,13 @@
 
 use crate::laws::node::Node;
 use crate::laws::policy::Laws;
-use crate::verdict::{NodeVerdict, Promise};
+use crate::verdict::{Given, NodeVerdict};
 
 /// Rounds.
 pub struct IPlusPi;
 
 impl Laws for IPlusPi {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         let name = node.name();
         Ok(node.gives_nothing(format!(
             "`{name}` regulates its rounds: they may be of any length while children wake"

@@ -8,7 +8,7 @@ use crate::demand::jobs::{has_other_parents, job_and_suspension};
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
 use crate::laws::node::{supplies, Node};
 use crate::laws::policy::{Laws, Takes};
-use crate::verdict::{NodeVerdict, Promise};
+use crate::verdict::{Given, NodeVerdict, Promise};
 use std::cmp::Reverse;
 use tierce_analysis::criticality::{in_budgets, Budget};
 use tierce_analysis::{Response, Task};
@@ -25,7 +25,7 @@ const CHILDREN_MAX: usize = 1024;
 pub struct MixedCriticality;
 
 impl Laws for MixedCriticality {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         let why = |found: Result<u64, String>| {
             let why = found.err().unwrap_or_else(|| {
                 format!("`{}` bounds response times of jobs, and guarantees no CPU time", node.name())

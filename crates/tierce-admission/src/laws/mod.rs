@@ -23,7 +23,7 @@ mod utilisation_and_demand;
 
 pub use policy::Laws;
 
-use crate::verdict::{NodeVerdict, Promise};
+use crate::verdict::{Given, NodeVerdict};
 use node::Node;
 use tierce_plan::policies::PolicyRecord;
 
@@ -55,7 +55,7 @@ fn named(name: &str) -> Option<&'static dyn Laws> {
 struct Unknown;
 
 impl Laws for Unknown {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         let (name, policy) = (node.name(), node.policy.name);
         Ok(node.gives_nothing(format!(
             "nothing is known of what `{name}` guarantees: `{policy}` is no policy of Tierce's"

@@ -2,7 +2,7 @@
 
 use crate::bounds::leftover_supply::Taken;
 use crate::demand::overheads::{Overheads, Timers};
-use crate::verdict::Promise;
+use crate::verdict::{Given, Promise};
 use tierce_analysis::Supply;
 use tierce_guarantee::{whole, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, PolicyRecord};
@@ -21,7 +21,8 @@ pub struct Node<'a> {
     pub overheads: &'a Overheads<'a>,
     /// 1 where its policy has none.
     pub quantum_ns: u64,
-    /// Whether anybody asks what is promised through an edge; if not, nothing has to be.
+    /// Whether anybody asks what is promised through an edge; if not, nothing has to be, or only the guarantee without what it follows
+    /// from.
     pub asked: &'a dyn Fn(usize) -> bool,
     /// What comes through an edge of the plan takes at most; `None`: that is not bounded.
     pub taken: &'a dyn Fn(usize) -> Option<Taken>,
@@ -34,7 +35,7 @@ impl Node<'_> {
     }
 
     /// To none of its children.
-    pub fn gives_nothing(&self, because: String) -> Vec<Vec<Promise>> {
+    pub fn gives_nothing(&self, because: String) -> Vec<Given> {
         vec![Promise::nothing(because); self.edges.len()]
     }
 

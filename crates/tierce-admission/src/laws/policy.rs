@@ -6,7 +6,7 @@ use crate::bounds::response::Bound;
 use crate::demand::overheads::Overheads;
 use crate::laws::node::Node;
 use crate::share::Share;
-use crate::verdict::{NodeVerdict, Promise};
+use crate::verdict::{Given, NodeVerdict};
 use tierce_plan::policies::PolicyRecord;
 use tierce_plan::{Edge, Plan, Shape};
 
@@ -48,7 +48,7 @@ pub trait Laws: Sync {
     fn test(&self, _node: &Tested, _children: &[(usize, &Edge)], _verdict: &mut NodeVerdict) {}
 
     /// What each child is guaranteed, the strongest first; `Err`: why its budgets are not shown to arrive.
-    fn supply(&self, node: &Node, _verdict: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _verdict: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(node.gives_nothing(format!("`{}` guarantees nothing to its children", node.name())))
     }
 

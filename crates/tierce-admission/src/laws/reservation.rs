@@ -12,7 +12,7 @@ use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated, Takes, Tested};
 use crate::laws::utilisation_and_demand::Terms;
 use crate::share::{self, ratio, Share};
-use crate::verdict::{Excess, Failure, Law, Mend, NodeVerdict, Origin, Promise};
+use crate::verdict::{Excess, Failure, Given, Law, Mend, NodeVerdict, Origin, Promise};
 use std::sync::Arc;
 use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_guarantee::{whole, Guarantee, Kind};
@@ -42,7 +42,7 @@ impl Laws for Reservation {
         }
     }
 
-    fn supply(&self, node: &Node, verdict: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, verdict: &NodeVerdict) -> Result<Vec<Given>, String> {
         let budgets = policies::budget_and_period(node.policy);
         budgets.map_or_else(|| Ok(Vec::new()), |budgets| reserved(node, budgets, verdict))
     }
@@ -175,7 +175,7 @@ fn reserved(
     node: &Node,
     (budget, period): (usize, usize),
     verdict: &NodeVerdict,
-) -> Result<Vec<Vec<Promise>>, String> {
+) -> Result<Vec<Given>, String> {
     let name = node.name();
     if !verdict.failures.is_empty() {
         return Ok(node.gives_nothing(format!("the budgets of `{name}` do not fit")));
@@ -258,7 +258,7 @@ impl Servers<'_> {
     }
 
     /// What the child below an edge, the node's `at`th, is promised.
-    fn promise(&self, admitted: &Admitted, at: usize, edge: usize) -> Vec<Promise> {
+    fn promise(&self, admitted: &Admitted, at: usize, edge: usize) -> Given {
         let Node { plan, shape, received, overheads, .. } = *self.node;
         let (name, params) = (self.node.name(), &plan.edges[edge].params);
         let because = match admitted.within_ns[at] {
@@ -269,8 +269,9 @@ impl Servers<'_> {
         let server = Task::new(params[self.budget], params[self.period]);
         let (guarantee, rule, formula) = servers::guarantee(self.rules, about, edge, &server);
         let from = [&received[admitted.place].guarantee];
-        let by = |promise: Promise, formula: &'static str| {
-            vec![promise.by(Origin::Promise(admitted.place), &from, rule, formula)]
+        let by = |promise: Promise, formula: &'static str| match (self.node.asked)(edge) {
+            true => [promise.by(Origin::Promise(admitted.place), &from, rule, formula)].into(),
+            false => [promise].into(),
         };
         let toll = match known(overheads.is_none(), || overheads.outside(edge)) {
             Ok(toll) => toll,

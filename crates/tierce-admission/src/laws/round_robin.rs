@@ -5,7 +5,7 @@ use crate::demand::uncounted_threads::crowd;
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, Share};
-use crate::verdict::{NodeVerdict, Origin, Promise};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::{show_time, Edge, Plan};
 
@@ -13,7 +13,7 @@ use tierce_plan::{show_time, Edge, Plan};
 pub struct RoundRobin;
 
 impl Laws for RoundRobin {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(in_turns(node))
     }
 
@@ -56,7 +56,7 @@ pub fn is_limited_by_weight(node: &Rated, edge: usize) -> bool {
     node.edges.len() <= FILLED_MAX && others.all(|other| (node.asks)(*other))
 }
 
-fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
+fn in_turns(node: &Node) -> Vec<Given> {
     let Node { plan, index, edges, received, overheads, quantum_ns, .. } = *node;
     let name = node.name();
     if let Some(crowd) = crowd(plan, index) {
@@ -86,7 +86,7 @@ fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
             |guarantee| {
                 let (from, formula) = ([&received[place].guarantee], "RESCS quantum n·quantum");
                 let promise = Promise::new(guarantee, because);
-                vec![promise.by(Origin::Promise(place), &from, "round robin", formula)]
+                [promise.by(Origin::Promise(place), &from, "round robin", formula)].into()
             },
         )
     });

@@ -2,7 +2,7 @@
 
 use crate::demand::overheads::Overheads;
 use crate::demand::uncounted_threads::of_crowd;
-use crate::verdict::{NodeVerdict, Origin, Promise};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::policies::{self, PolicyRecord};
@@ -17,7 +17,7 @@ pub fn on_several(
     policy: &PolicyRecord,
     verdict: &NodeVerdict,
     overheads: &Overheads,
-) -> Vec<Vec<Promise>> {
+) -> Vec<Given> {
     let (node, edges) = (&plan.nodes[index], &shape.children[index]);
     let mut given = vec![Promise::nothing(format!("several CPUs reach `{}`", node.name)); edges.len()];
     let whole_cpus = node.roots.len() > 1 && shape.parents[index].is_empty() && plan.machine.left.is_empty();
@@ -52,7 +52,7 @@ fn budgets_on_several(
     edges: &[usize],
     policy: &PolicyRecord,
     (budget, period): (usize, usize),
-    given: &mut [Vec<Promise>],
+    given: &mut [Given],
 ) {
     let node = &plan.nodes[index];
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
@@ -66,7 +66,7 @@ fn budgets_on_several(
         let Some(guarantee) = Guarantee::new(Kind::Resbh, numbers) else { continue };
         let because = format!("admitted by `{}`, which has several whole CPUs", node.name);
         let rule = "constant bandwidth servers on several CPUs (Baruah, Goossens & Lipari 2002)";
-        *given = vec![Promise::new(guarantee, because).by(Origin::Cpu(node.roots[0]), &[], rule, "")];
+        *given = [Promise::new(guarantee, because).by(Origin::Cpu(node.roots[0]), &[], rule, "")].into();
     }
 }
 
@@ -76,7 +76,7 @@ fn highest_on_several(
     edges: &[usize],
     at: usize,
     free: impl Fn(&usize) -> bool,
-    given: &mut [Vec<Promise>],
+    given: &mut [Given],
 ) {
     let node = &plan.nodes[index];
     let most = if node.concurrency > 0 { node.concurrency as usize } else { usize::MAX };
@@ -99,7 +99,7 @@ fn highest_on_several(
             );
             let promise = Promise::new(Guarantee::all(), because);
             let rule = "highest priorities on several CPUs";
-            given[*place] = vec![promise.by(Origin::Cpu(node.roots[0]), &[], rule, "")];
+            given[*place] = [promise.by(Origin::Cpu(node.roots[0]), &[], rule, "")].into();
         }
     }
 }

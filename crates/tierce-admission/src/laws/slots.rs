@@ -5,7 +5,7 @@ use crate::demand::uncounted_threads::is_live;
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated, Takes};
 use crate::share::{self, ratio, Share};
-use crate::verdict::{NodeVerdict, Origin, Promise};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::slots::Reserve;
 use tierce_plan::{show_time, Plan, Shape};
@@ -14,7 +14,7 @@ use tierce_plan::{show_time, Plan, Shape};
 pub struct Slots;
 
 impl Laws for Slots {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(in_reserves(node))
     }
 
@@ -42,7 +42,7 @@ impl Laws for Slots {
     }
 }
 
-fn in_reserves(node: &Node) -> Vec<Vec<Promise>> {
+fn in_reserves(node: &Node) -> Vec<Given> {
     let Node { plan, index, edges, received, overheads, .. } = *node;
     let name = node.name();
     let Some(place) = received.iter().position(|promise| promise.guarantee.is_whole_cpu()) else {
@@ -74,7 +74,7 @@ fn in_reserves(node: &Node) -> Vec<Vec<Promise>> {
             |guarantee| {
                 let from = [&received[place].guarantee];
                 let promise = Promise::new(guarantee, because);
-                vec![promise.by(Origin::Promise(place), &from, "reserve in a timeslot", formula)]
+                [promise.by(Origin::Promise(place), &from, "reserve in a timeslot", formula)].into()
             },
         )
     });

@@ -5,7 +5,7 @@ use crate::laws::fixed_priority::by_priority;
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated};
 use crate::share::Share;
-use crate::verdict::{NodeVerdict, Origin, Promise};
+use crate::verdict::{Given, NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::{self};
 use tierce_plan::show_time;
@@ -14,7 +14,7 @@ use tierce_plan::show_time;
 pub struct TimeSharing;
 
 impl Laws for TimeSharing {
-    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(by_levels(node))
     }
 
@@ -32,7 +32,7 @@ impl Laws for TimeSharing {
 }
 
 /// Levels that move: what is sure is a quantum from time to time, to who always wants it.
-fn by_levels(node: &Node) -> Vec<Vec<Promise>> {
+fn by_levels(node: &Node) -> Vec<Given> {
     let Node { plan, shape, index, edges, received, overheads, quantum_ns, .. } = *node;
     let name = node.name();
     if some_move(plan, shape, index) {
@@ -68,7 +68,7 @@ fn by_levels(node: &Node) -> Vec<Vec<Promise>> {
             let formula = "RESCS quantum (2·starvation + (2n − 1)·quantum)";
             let from = [&received[place].guarantee];
             let promise = Promise::new(guarantee, because);
-            vec![promise.by(Origin::Promise(place), &from, "starvation", formula)]
+            [promise.by(Origin::Promise(place), &from, "starvation", formula)].into()
         },
     );
     vec![each; edges.len()]

@@ -12,7 +12,7 @@ use crate::demand::uncounted_threads::crowd;
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::share::{self, fraction, percent, percent_given, ratio, Share};
-use crate::verdict::{Excess, Failure, Law, NodeVerdict, Origin, Promise};
+use crate::verdict::{Excess, Failure, Given, Law, NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::{self};
 use tierce_plan::{Child, Edge, Plan, Shape};
@@ -43,7 +43,7 @@ impl Laws for Uniform {
         shares_fit(node.plan, children, verdict);
     }
 
-    fn supply(&self, node: &Node, verdict: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+    fn supply(&self, node: &Node, verdict: &NodeVerdict) -> Result<Vec<Given>, String> {
         Ok(slower(node, verdict))
     }
 
@@ -98,7 +98,7 @@ fn shares_fit(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdic
 }
 
 /// What it gives to its children.
-fn slower(node: &Node, verdict: &NodeVerdict) -> Vec<Vec<Promise>> {
+fn slower(node: &Node, verdict: &NodeVerdict) -> Vec<Given> {
     let Node { plan, shape, index, edges, received, overheads, .. } = *node;
     let name = &plan.nodes[index].name;
     let nothing = |because: String| vec![Promise::nothing(because); edges.len()];
@@ -132,19 +132,16 @@ fn slower(node: &Node, verdict: &NodeVerdict) -> Vec<Vec<Promise>> {
             let because =
                 format!("`{name}` serves `{child}` from period to period: it announces no deadlines");
             let rule = "uniformly slower processor without deadlines";
-            return Some(vec![Promise::new(guarantee, because).by(
-                Origin::Promise(place),
-                &from,
-                rule,
-                "RESBS s·y y",
-            )]);
+            let promise = Promise::new(guarantee, because);
+            return Some([promise.by(Origin::Promise(place), &from, rule, "RESBS s·y y")].into());
         }
         if let Err(because) = all_count(plan, shape, edge) {
             return Some(Promise::nothing(because));
         }
         let because = format!("admitted by `{name}`, to the deadlines that `{child}` announces");
         let promise = Promise::new(Guarantee::new(Kind::Resu, vec![share])?, because);
-        Some(vec![promise.by(Origin::Promise(place), &from, "uniformly slower processor (BSS)", "RESU s")])
+        let rule = "uniformly slower processor (BSS)";
+        Some([promise.by(Origin::Promise(place), &from, rule, "RESU s")].into())
     });
     each.map(|given| given.unwrap_or_else(|| Promise::nothing(format!("`{name}`: its share is too small"))))
         .collect()

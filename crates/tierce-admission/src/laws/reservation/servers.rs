@@ -61,9 +61,8 @@ pub fn guarantee(
     edge: usize,
     server: &Task,
 ) -> (Option<Guarantee>, &'static str, &'static str) {
-    let (budget, period) = (whole(server.work_ns), whole(server.period_ns));
     let share = || ratio(server.work_ns, server.period_ns.max(1));
-    let reservation = |kind| Guarantee::reservation(kind, budget.clone(), period.clone());
+    let reservation = |kind| Guarantee::reservation(kind, whole(server.work_ns), whole(server.period_ns));
     let late = |most_ns: u64| Guarantee::psbe(share(), (share() * whole(most_ns)).ceil());
     let (work_ns, period_ns) = (server.work_ns, server.period_ns);
     let awake = || awake(plan, shape, edge);
@@ -161,6 +160,10 @@ pub fn by_priority(
 /// What the budgets of a node may add up to, as far as its `cap` says.
 pub fn cap(plan: &Plan, node: usize) -> Option<Share> {
     let policy = policies::by_number(plan.nodes[node].policy)?;
+    let at = policies::position(&policy.node_params, "cap")?;
+    if plan.nodes[node].params[at] == 0 {
+        return None;
+    }
     let text = reservation::chosen(plan, policy, node, "cap")?;
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
     let millionths = format!("{whole}{decimals:0<6}").parse().ok()?;
