@@ -20,6 +20,12 @@ const NOTICES_MAX: usize = 1024;
 /// Parts of the plan that the manager makes have names that begin so.
 pub const PREFIX: &str = "grant-";
 
+/// Most texts of requests and notices are shorter, bytes.
+const JSON_USUAL: usize = 512;
+
+/// Digits of a number, at most.
+const DIGITS_MAX: usize = 20;
+
 /// All that is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,7 +91,7 @@ impl Writer {
         let is_same = |is: &Rc<Request>, known: &Rc<Request>| Rc::ptr_eq(is, known) || is == known;
         self.requests.retain(|id, (known, _)| books.requests.get(id).is_some_and(|is| is_same(is, known)));
         for (id, request) in &books.requests {
-            let text = || (request.clone(), format!("\"{id}\":{}", json(&**request)));
+            let text = || (request.clone(), ["\"", &id.to_string(), "\":", &json(&**request)].concat());
             self.requests.entry(*id).or_insert_with(text);
         }
     }
@@ -115,7 +121,9 @@ fn read_requests<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u64, Rc<
 }
 
 fn json(of: &impl Serialize) -> String {
-    serde_json::to_string(of).unwrap_or_default() // strings and numbers: cannot fail
+    let mut text = Vec::with_capacity(JSON_USUAL);
+    let written = serde_json::to_writer(&mut text, of); // strings and numbers: cannot fail
+    written.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_default()
 }
 
 /// A request that is granted or pending.
@@ -313,13 +321,24 @@ impl Books {
     }
 }
 
+/// The part of the plan that the request of this number has, or would have.
+pub fn name_of(id: u64, name: &mut String) {
+    name.clear();
+    name.push_str(PREFIX);
+    let (mut digits, mut rest, mut at) = ([0; DIGITS_MAX], id, DIGITS_MAX);
+    while rest > 0 || at == DIGITS_MAX {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    name.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+}
+
 impl Request {
     /// The part of the plan that it has, or would have.
     pub fn name(&self) -> String {
-        let digits = self.id.to_string();
-        let mut name = String::with_capacity(PREFIX.len() + digits.len());
-        name.push_str(PREFIX);
-        name.push_str(&digits);
+        let mut name = String::with_capacity(PREFIX.len() + DIGITS_MAX);
+        name_of(self.id, &mut name);
         name
     }
 

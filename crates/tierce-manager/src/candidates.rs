@@ -60,7 +60,7 @@ pub fn candidates(
                     Candidate { under: base.to_string(), per_cpu, keys },
                 ));
             }
-            Err(reason) => why.push(format!("{base}: {reason}")),
+            Err(reason) => why.push((base, reason)),
         }
     }
     if let (Some(under), true) = (under, seen.is_empty()) {
@@ -70,6 +70,7 @@ pub fn candidates(
         return Err(format!("the schedulers that are asked belong neither to the system nor to {owner}"));
     }
     if found.is_empty() {
+        let why: Vec<_> = why.into_iter().map(|(base, reason)| format!("{base}: {reason}")).collect();
         return Err(format!("no scheduler can provide {goal}: {}", why.join("; ")));
     }
     found.sort_by_key(|(system, _)| *system);
@@ -90,7 +91,7 @@ pub fn keys(trial: &Trial, node: usize, goal: &Guarantee) -> Result<Keys, String
     if has_weights && matches!(goal.kind(), Kind::Ps | Kind::Psbe) {
         return weight(trial, node, policy, goal);
     }
-    Err(format!("{} gives no guarantee that could be asked for", policy.name))
+    Err([policy.name, " gives no guarantee that could be asked for"].concat())
 }
 
 fn nothing(policy: &PolicyRecord) -> Result<Keys, String> {

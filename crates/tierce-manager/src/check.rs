@@ -2,8 +2,7 @@
 
 use crate::books::{Books, Held, Request, Target, PREFIX};
 use crate::principal::Principal;
-use crate::trial::{Promised, Trial};
-use std::borrow::Cow;
+use crate::trial::Trial;
 use std::collections::{BTreeMap, BTreeSet};
 use tierce_plan::policies::{self, position};
 use tierce_plan::{parse_time, Child, Edge, Keys, Plan};
@@ -17,8 +16,7 @@ pub fn check(books: &Books, trial: &Trial) -> Vec<String> {
         if let Some(why) = disagrees(plan, request, held) {
             wrong.push(format!("request {}: {why}", request.id));
         }
-        let guarantee = Cow::Borrowed(&request.modes[held.mode].guarantee);
-        if let Some(why) = trial.broken(&Promised { part: request.name(), guarantee }) {
+        if let Some(why) = trial.broken(&request.name(), &request.modes[held.mode].guarantee) {
             wrong.push(format!("request {}: {why}", request.id));
         }
         let above = books.owner_of(&held.under);

@@ -100,7 +100,7 @@ pub fn ppm(share: &Exact) -> u64 {
 
 /// Whole and not negative.
 pub fn number(exact: &Exact) -> Option<u64> {
-    exact.is_integer().then(|| exact.to_integer().try_into().ok())?
+    exact.to_word()
 }
 
 impl fmt::Display for Mode {

@@ -3,7 +3,6 @@
 use crate::books::{Books, Held, Request, Target};
 use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
-use std::borrow::Cow;
 use tierce_plan::{Below, Edit, Keys};
 
 /// What is to change.
@@ -54,24 +53,23 @@ impl Proposal {
     }
 
     /// What everybody is to have afterwards.
-    pub fn promised<'b>(&self, books: &'b Books) -> Vec<Promised<'b>> {
+    pub fn promised<'b>(&'b self, books: &'b Books) -> impl Iterator<Item = Promised<'b>> {
         let stays = books.granted().filter(|(request, _)| !self.ends.contains(&request.id));
-        let stays = stays.map(|(request, held)| {
+        let stays = stays.map(move |(request, held)| {
             let mode =
                 self.modes.iter().find(|(id, ..)| *id == request.id).map_or(held.mode, |(_, mode, _)| *mode);
             (request, mode)
         });
         let new = self.grants.iter().filter_map(|(id, held)| Some((books.get(id)?, held.mode)));
         let promised = |(request, mode): (&'b Request, usize)| {
-            let guarantee = Cow::Borrowed(&request.modes.get(mode)?.guarantee);
-            Some(Promised { part: request.name(), guarantee })
+            Some(Promised { id: request.id, guarantee: &request.modes.get(mode)?.guarantee })
         };
-        stays.chain(new).filter_map(promised).collect()
+        stays.chain(new).filter_map(promised)
     }
 
     /// Whether all that everybody is to have would hold.
     pub fn tried(&self, trial: &Trial, books: &Books) -> Result<Trial, Wrong> {
-        trial.after(&self.operations(books), &self.promised(books))
+        trial.after(self.operations(books).into(), self.promised(books))
     }
 }
 

@@ -3,9 +3,9 @@
 //! The verdict is admission's. A plan in force may have faults of its own, which are nobody's business here: only what would be
 //! worse than before is refused.
 
+use crate::books::name_of;
 use crate::in_force::edited;
 use crate::wrong::Wrong;
-use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -17,13 +17,7 @@ use tierce_plan::{Edit, Plan};
 #[derive(Clone)]
 pub struct Trial {
     plan: Rc<Plan>,
-    brief: Rc<Brief>,
-    /// The same with all that explains it, once somebody asks.
-    whole: Rc<OnceCell<Admission>>,
-    /// Why it cannot be enforced, if it cannot.
-    not_runnable: Rc<Option<Wrong>>,
-    /// What fails already.
-    failing: Rc<BTreeSet<(String, String)>>,
+    found: Rc<Found>,
     /// The plan whose text is written, and the operations since, of which the text says nothing; without those that others undid.
     written: Rc<Plan>,
     unwritten: Rc<Vec<Edit>>,
@@ -38,6 +32,25 @@ pub struct Trial {
     follows: Rc<RefCell<BTreeMap<String, (Guarantee, Guarantee)>>>,
 }
 
+/// What admission control says of a plan.
+struct Found {
+    brief: Brief,
+    /// The same with all that explains it, once somebody asks.
+    whole: OnceCell<Admission>,
+    /// Why it cannot be enforced, if it cannot.
+    not_runnable: Option<Wrong>,
+    /// What fails already.
+    failing: BTreeSet<(String, String)>,
+}
+
+impl Found {
+    fn of(plan: &Plan, not_runnable: Option<Wrong>) -> Rc<Self> {
+        let brief = plan.admit_briefly();
+        let failing = failing(plan, &brief);
+        Rc::new(Self { brief, whole: OnceCell::new(), not_runnable, failing })
+    }
+}
+
 /// So many operations may be unwritten. Then the plan is read again, with their text.
 const UNWRITTEN_MAX: usize = 32;
 
@@ -47,24 +60,20 @@ const TRIED_MAX: usize = 8;
 /// Of so many parts it is remembered what follows; then anew.
 const FOLLOWS_MAX: usize = 1024;
 
-/// Something that was promised to a part of the plan.
-#[derive(Clone, Debug, PartialEq)]
+/// Something that was promised to the part of a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Promised<'a> {
-    /// The task or node.
-    pub part: String,
+    /// The request.
+    pub id: u64,
     /// What it is to have.
-    pub guarantee: Cow<'a, Guarantee>,
+    pub guarantee: &'a Guarantee,
 }
 
 impl Trial {
     /// Of this plan.
     pub fn new(plan: Rc<Plan>) -> Self {
-        let brief = plan.admit_briefly();
         Self {
-            failing: Rc::new(failing(&plan, &brief)),
-            brief: Rc::new(brief),
-            whole: Rc::default(),
-            not_runnable: Rc::new(not_runnable(&plan)),
+            found: Found::of(&plan, not_runnable(&plan)),
             written: plan.clone(),
             plan,
             unwritten: Rc::default(),
@@ -78,13 +87,9 @@ impl Trial {
     /// After these operations, if each is a small one.
     fn stepped_by(&self, edits: &Rc<[Edit]>) -> Option<Trial> {
         let (plan, is_runnable) = self.stepped_plan(edits)?;
-        let brief = plan.admit_briefly();
         let unwritten = if self.last.is_empty() { self.unwritten.clone() } else { Rc::new(self.unwritten()) };
         Some(Self {
-            failing: Rc::new(failing(&plan, &brief)),
-            brief: Rc::new(brief),
-            whole: Rc::default(),
-            not_runnable: Rc::new(if is_runnable { None } else { not_runnable(&plan) }),
+            found: Found::of(&plan, if is_runnable { None } else { not_runnable(&plan) }),
             plan: Rc::new(plan),
             written: self.written.clone(),
             unwritten,
@@ -99,7 +104,7 @@ impl Trial {
     /// can be enforced: this one can, and after no step it is in question. Its text is as it was before.
     fn stepped_plan(&self, edits: &[Edit]) -> Option<(Plan, bool)> {
         let mut plan = Plan::clone(&self.plan);
-        let mut is_runnable = self.not_runnable.is_none();
+        let mut is_runnable = self.found.not_runnable.is_none();
         for edit in edits {
             let step = plan.step(edit)?;
             is_runnable = is_runnable && plan.is_runnable_after(&step, plan.machine.cpus);
@@ -134,28 +139,35 @@ impl Trial {
 
     /// The verdict on it.
     pub fn admission(&self) -> &Admission {
-        self.whole.get_or_init(|| self.plan.admit())
+        self.found.whole.get_or_init(|| self.plan.admit())
     }
 
     /// The plan after these operations, in which each of `promised` holds and nothing fails that did not before.
-    pub fn after(&self, edits: &[Edit], promised: &[Promised]) -> Result<Trial, Wrong> {
+    pub fn after<'p>(
+        &self,
+        edits: Rc<[Edit]>,
+        promised: impl IntoIterator<Item = Promised<'p>>,
+    ) -> Result<Trial, Wrong> {
         let after = self.edited(edits)?;
-        if let (None, Some(wrong)) = (&*self.not_runnable, &*after.not_runnable) {
+        if let (None, Some(wrong)) = (&self.found.not_runnable, &after.found.not_runnable) {
             return Err(wrong.clone());
         }
         after.worse_than(self)?;
-        match promised.iter().find_map(|promised| after.broken(promised)) {
-            Some(wrong) => Err(wrong),
-            None => Ok(after),
+        let mut part = String::new();
+        for Promised { id, guarantee } in promised {
+            name_of(id, &mut part);
+            if let Some(wrong) = after.broken(&part, guarantee) {
+                return Err(wrong);
+            }
         }
+        Ok(after)
     }
 
     /// The plan after these operations, whatever they break.
-    pub fn edited(&self, edits: &[Edit]) -> Result<Trial, Wrong> {
-        if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| tried[..] == *edits) {
+    pub fn edited(&self, edits: Rc<[Edit]>) -> Result<Trial, Wrong> {
+        if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| *tried == edits) {
             return Ok(after.clone());
         }
-        let edits: Rc<[Edit]> = edits.into();
         let after = match self.stepped_by(&edits) {
             Some(after) => after,
             None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten(), &edits[..]].concat())?)),
@@ -170,9 +182,11 @@ impl Trial {
 
     /// What fails here and not there.
     fn worse_than(&self, before: &Trial) -> Result<(), Wrong> {
-        let Some((part, rule)) = self.failing.difference(&before.failing).next() else { return Ok(()) };
-        let nodes = self.plan.nodes.iter().map(|node| &node.name).zip(self.brief.nodes());
-        let tasks = self.plan.tasks.iter().map(|task| &task.name).zip(self.brief.tasks());
+        let Some((part, rule)) = self.found.failing.difference(&before.found.failing).next() else {
+            return Ok(());
+        };
+        let nodes = self.plan.nodes.iter().map(|node| &node.name).zip(self.found.brief.nodes());
+        let tasks = self.plan.tasks.iter().map(|task| &task.name).zip(self.found.brief.tasks());
         let its = nodes.chain(tasks).filter(|(name, _)| *name == part);
         let mut failures = its.flat_map(|(_, (failures, _))| failures);
         let words = failures.find(|failure| failure.rule == rule).map(|failure| {
@@ -186,9 +200,7 @@ impl Trial {
     }
 
     /// Why a promise does not hold.
-    pub fn broken(&self, promised: &Promised) -> Option<Wrong> {
-        let Promised { part, guarantee } = promised;
-        let guarantee = &**guarantee;
+    pub fn broken(&self, part: &str, guarantee: &Guarantee) -> Option<Wrong> {
         let Some(promises) = self.promises(part) else {
             return Some(Wrong::new("part_must_exist", format!("`{part}` is not in the plan in force")));
         };
@@ -205,7 +217,7 @@ impl Trial {
             if follows.len() >= FOLLOWS_MAX {
                 follows.clear();
             }
-            follows.insert(part.clone(), (promise.guarantee.clone(), guarantee.clone()));
+            follows.insert(part.to_string(), (promise.guarantee.clone(), guarantee.clone()));
             return None;
         }
         let best = promises.first().map_or_else(|| "nothing".to_string(), |best| best.guarantee.to_string());
@@ -217,10 +229,12 @@ impl Trial {
     pub fn promises(&self, part: &str) -> Option<&[Promise]> {
         let node = self.plan.nodes.iter().position(|node| node.base == part);
         if let Some(node) = node {
-            return Some(self.brief.to_node(node).unwrap_or_else(|| &self.admission().nodes[node].promises));
+            return Some(
+                self.found.brief.to_node(node).unwrap_or_else(|| &self.admission().nodes[node].promises),
+            );
         }
         let task = self.plan.tasks.iter().position(|task| task.name == part)?;
-        Some(self.brief.to_task(task).unwrap_or_else(|| &self.admission().tasks[task].promises))
+        Some(self.found.brief.to_task(task).unwrap_or_else(|| &self.admission().tasks[task].promises))
     }
 }
 

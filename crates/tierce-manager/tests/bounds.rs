@@ -209,7 +209,7 @@ fn rules_can_look_at_all_that_there_can_be() {
         let begun = Instant::now();
         let known = Known::new(move |name| to_rule(&it[name]));
         let evaluated = rules.decide("look", &known, None, None);
-        println!("{:?}: {:?}", begun.elapsed(), evaluated.said);
+        println!("{:?}: {:?}", begun.elapsed(), evaluated.said());
         assert!(evaluated.broken.is_none());
         assert_eq!(evaluated.decisions[0].2.say.as_deref(), Some("256000"));
     });

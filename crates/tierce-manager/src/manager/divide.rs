@@ -38,7 +38,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let mut before = trial.clone();
         for edit in &edits {
             let next = inside.knows(before.plan(), edit);
-            match next.and_then(|()| before.edited(std::slice::from_ref(edit))) {
+            match next.and_then(|()| before.edited([edit.clone()].into())) {
                 Ok(after) => before = after,
                 Err(wrong) => {
                     answer.reason = Some(wrong);

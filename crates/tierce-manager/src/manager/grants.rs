@@ -9,9 +9,8 @@ use crate::mode::Mode;
 use crate::principal::Principal;
 use crate::proposal::Proposal;
 use crate::rules::{Decision, Evaluated, Fits, To};
-use crate::trial::Trial;
+use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
 use tierce_plan::Edit;
@@ -274,10 +273,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let fits = places.any(|held| {
                 let mut operations = base.operations(&self.books);
                 operations.push(crate::proposal::created(&least, &held));
-                let mut promised = base.promised(&self.books);
-                let (part, guarantee) = (least.name(), Cow::Borrowed(&smaller.guarantee));
-                promised.push(crate::trial::Promised { part, guarantee });
-                trial.after(&operations, &promised).is_ok()
+                let new = Promised { id: least.id, guarantee: &smaller.guarantee };
+                let promised = base.promised(&self.books).chain([new]);
+                trial.after(operations.into(), promised).is_ok()
             });
             match fits {
                 true => (good, found) = (middle, Some(smaller)),

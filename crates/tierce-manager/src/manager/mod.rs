@@ -191,9 +191,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Do it: the plan first, and the books if that went well.
     fn commit(&mut self, proposal: &Proposal) -> Result<(), Wrong> {
-        let operations = proposal.operations(&self.books);
+        let operations: Rc<[_]> = proposal.operations(&self.books).into();
         if !operations.is_empty() {
-            let after = self.trial()?.edited(&operations)?;
+            let after = self.trial()?.edited(operations.clone())?;
             self.in_force.apply(&operations, after.stepped())?;
             let plan = self.in_force.plan()?;
             let is_after = Rc::ptr_eq(after.plan(), &plan);

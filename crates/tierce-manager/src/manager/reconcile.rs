@@ -76,10 +76,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let others = self.books.granted().filter(|(request, held)| {
             ids.contains(&request.id) || disagrees(trial.plan(), request, held).is_none()
         });
-        let others: Vec<String> = others.map(|(request, _)| request.name()).collect();
-        let mut promised = proposal.promised(&self.books);
-        promised.retain(|promised| others.contains(&promised.part));
-        trial.after(&proposal.operations(&self.books), &promised)?;
+        let others: Vec<u64> = others.map(|(request, _)| request.id).collect();
+        let promised = proposal.promised(&self.books).filter(|promised| others.contains(&promised.id));
+        trial.after(proposal.operations(&self.books).into(), promised)?;
         self.commit(&proposal)
     }
 
@@ -129,7 +128,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let proposal = Proposal { edits: vec![edit], ..Proposal::default() };
             let trial = self.trial()?;
             if trial
-                .after(&proposal.operations(&self.books), &[])
+                .after(proposal.operations(&self.books).into(), [])
                 .and_then(|_| self.commit(&proposal))
                 .is_err()
             {

@@ -26,9 +26,12 @@ impl Seen {
         data
     }
 
-    /// Those that are over are forgotten.
+    /// Those that are over are forgotten, once there are more of them than requests.
     pub fn forget(&self, requests: &BTreeMap<u64, Rc<Request>>) {
-        self.0.borrow_mut().retain(|id, _| requests.contains_key(id));
+        let mut seen = self.0.borrow_mut();
+        if seen.len() > requests.len() {
+            seen.retain(|id, _| requests.contains_key(id));
+        }
     }
 }
 

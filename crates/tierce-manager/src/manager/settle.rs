@@ -42,7 +42,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let (verdict, evaluated) = self.verdict(id, When::New, now_ns);
         let mut answer = Answer::new(State::Refused);
         answer.dry_run = is_dry;
-        answer.rules = if is_dry { evaluated.said.clone() } else { Vec::new() };
+        answer.rules = if is_dry { evaluated.said() } else { Vec::new() };
         match verdict {
             Verdict::Grant(proposal, guide) => {
                 answer.changes = self.described(&proposal);

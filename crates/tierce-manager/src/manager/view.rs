@@ -71,7 +71,7 @@ impl Now {
             "users" => list(self.users.iter().map(|user| number(*user))),
             "request" => self.request.clone().map_or(Data::UNIT, Data::from),
             "requests" => list(self.requests.iter().map(|request| request.clone().into())),
-            "theirs" => list(self.theirs().map(|request| request.clone().into())),
+            "theirs" => number(self.theirs().count() as u64),
             "theirs_ppm" => {
                 let ppm = self.theirs().map(|request| request.number("ppm").unwrap_or(0));
                 number(ppm.fold(0, i64::saturating_add))
@@ -83,7 +83,7 @@ impl Now {
         }
     }
 
-    /// What the person of the request has otherwise.
+    /// What else the person of the request has.
     fn theirs(&self) -> impl Iterator<Item = &Record> {
         let number = |request: &Record, name| request.number(name);
         let of = self.request.as_ref().map(|request| (number(request, "user"), number(request, "id")));

@@ -52,11 +52,23 @@ struct Running {
 #[derive(Default)]
 pub struct Evaluated {
     /// Each rule that had a function for it: its name, its owner, its decision.
-    pub decisions: Vec<(String, Principal, Decision)>,
-    /// The same in words, and of those that failed the reason.
-    pub said: Vec<Said>,
+    pub decisions: Vec<(String, Principal, Box<Decision>)>,
+    /// Each that failed, why, and how many had decided before.
+    pub failed: Vec<(usize, Said)>,
     /// The last rule that failed and after which none has decided.
     pub broken: Option<Wrong>,
+}
+
+impl Evaluated {
+    /// What each has decided, in words, or why it failed.
+    pub fn said(&self) -> Vec<Said> {
+        let said = |rule: &String, decision: &Decision| Said { rule: rule.clone(), said: decision.said() };
+        let mut all: Vec<_> = self.decisions.iter().map(|(rule, _, decision)| said(rule, decision)).collect();
+        for (before, failed) in self.failed.iter().rev() {
+            all.insert(*before, failed.clone());
+        }
+        all
+    }
 }
 
 impl Default for Rules {
@@ -126,6 +138,7 @@ impl Rules {
             rule.events.contains(event) && (rule.owner == Principal::System || Some(&rule.owner) == owner)
         };
         let asked: Vec<usize> = (0..self.list.len()).filter(|at| is_asked(&self.list[*at])).collect();
+        evaluated.decisions.reserve(asked.len());
         for at in asked {
             self.running.until.set(ends.min(cpu_time() + RULE));
             self.running.questions.set(QUESTIONS);
@@ -135,18 +148,18 @@ impl Rules {
             let (name, owner) = (rule.name.clone(), rule.owner.clone());
             match decided {
                 Ok(decision) => {
-                    evaluated.said.push(Said { rule: name.clone(), said: decision.said() });
                     let has_decided = decision.grant || decision.refuse.is_some() || decision.defer.is_some();
                     evaluated.broken = evaluated.broken.filter(|_| !has_decided);
                     let ends = decision.refuse.is_some();
-                    evaluated.decisions.push((name, owner, decision));
+                    evaluated.decisions.push((name, owner, Box::new(decision)));
                     if ends {
                         break;
                     }
                 }
                 Err(why) => {
                     rule.failures += 1;
-                    evaluated.said.push(Said { rule: name.clone(), said: format!("failed: {why}") });
+                    let failed = Said { rule: name.clone(), said: format!("failed: {why}") };
+                    evaluated.failed.push((evaluated.decisions.len(), failed));
                     evaluated.broken = Some(Wrong::new(
                         "rule_failed",
                         format!("the rule `{name}` has decided nothing: {why}"),
