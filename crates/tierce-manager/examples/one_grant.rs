@@ -67,6 +67,8 @@ type Here = Manager<Obeying, All>;
 struct Served {
     manager: Here,
     writer: Writer,
+    /// What is sent, as the server keeps it.
+    answer: Vec<u8>,
     now_ns: u64,
 }
 
@@ -79,8 +81,9 @@ impl Served {
             .and_then(|ask| self.manager.ask(&Asker::user(user(tid)), ask, self.now_ns));
         let answer = answer.unwrap_or_else(|wrong| panic!("{wrong:?}"));
         let written = self.writer.written(self.manager.books());
-        let answered = serde_json::to_string(&answer).expect("an answer");
-        (answer.state, answered.len() + written.map(str::len).iter().sum::<usize>())
+        self.answer.clear();
+        serde_json::to_writer(&mut self.answer, &answer).expect("an answer");
+        (answer.state, self.answer.len() + written.map(str::len).iter().sum::<usize>())
     }
 }
 
@@ -109,7 +112,8 @@ fn main() {
     }
     let in_force = Obeying { plan: Rc::new(plan.clone()), written: plan, edits: Vec::new() };
     let manager = Manager::new(in_force, All, books, rules, Limits::default());
-    let mut served = Served { manager, writer: Writer::default(), now_ns: 1_000_000_000 };
+    let (writer, answer) = (Writer::default(), Vec::new());
+    let mut served = Served { manager, writer, answer, now_ns: 1_000_000_000 };
     let wish = |tid: u32| {
         let period = ["10ms", "20ms", "50ms"][tid as usize % 3];
         let modes = json!([{ "budget": format!("{}us", 100 + tid), "period": period, "value": tid % 9 }]);

@@ -294,3 +294,32 @@ fn when_all_who_were_told_leave_by_themselves_there_is_no_need_to_wait() {
     assert_eq!(told(&mut manager), [(1, What::Ended), (2, What::Granted)]);
     assert_eq!(holders(&manager), [2]);
 }
+
+#[test]
+fn what_a_rule_asks_changes_nothing_of_what_is_granted() {
+    let decisions =
+        ["()", "#{ cpus: [2] }", "#{ modes: [1] }", "#{ most_ppm: 150000 }", "#{ under: \"rest\" }"];
+    let questions = [
+        "",
+        "fits(it.request);",
+        "fits(it.request, [], 3);",
+        "fits(it.request, [1]);",
+        "fits(it.request, [7]);",
+    ];
+    for decision in decisions {
+        let given = questions.map(|asked| {
+            let text = format!("fn new_request(it) {{ {asked} {decision} }}");
+            let mut manager = manager(FOUR, &[("own".into(), text, json!({}))]);
+            let modes = [("2ms/10ms", 2), ("1ms/10ms", 1)];
+            for tid in [11, 12, 13] {
+                let wish = wish(&mut manager, 1000, tid, &modes);
+                let answer = ask(&mut manager, 1000, wish);
+                assert!(answer.is_ok(), "{answer:?}");
+                checked(&mut manager);
+            }
+            let held = manager.books().all().map(|request| (request.id, request.held.clone()));
+            held.collect::<Vec<_>>()
+        });
+        assert!(given.iter().all(|other| *other == given[0]), "{decision}: {given:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Something happens: time passes, users come and go, deadlines are missed, rules signal events.
 
-use super::grants::Guide;
+use super::grants::{Guide, Place};
 use super::settle::OTHERS_ARE_TOLD;
 use super::{Later, Manager, Threads};
 use crate::ask::What;
@@ -142,7 +142,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let Ok(trial) = self.trial() else { return Evaluated::default() };
         let books = Rc::new(self.books.of_requests());
         let known = self.view(&trial, &books, request, data, now_ns);
-        let fits = Self::questions(&trial, &books, request.map_or(0, |request| request.id));
+        let fits =
+            Self::questions(&trial, &books, request.map_or(0, |request| request.id), &Place::default());
         self.rules.decide(event, &known, request.map(|request| &request.owner), Some(fits))
     }
 

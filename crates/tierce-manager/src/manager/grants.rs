@@ -11,9 +11,9 @@ use crate::proposal::Proposal;
 use crate::rules::{Decision, Evaluated, Fits, To};
 use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tierce_plan::Edit;
+use tierce_plan::{Edit, Plan};
 
 /// Plans that are tried for one request.
 const TRIALS: u32 = 96;
@@ -34,6 +34,10 @@ impl Refusal {
         Self { wrong, nearest: None }
     }
 }
+
+/// Where a new request fits, if nobody else loses anything, as a rule was told that asked: in which plan, and with what. No earlier
+/// one of its modes fits there, nor an earlier place.
+pub type Place = Rc<RefCell<Option<(Rc<Plan>, Held)>>>;
 
 /// What all rules together want.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +103,11 @@ impl Guide {
     fn allows(&self, at: usize, mode: &Mode) -> bool {
         self.modes.as_ref().is_none_or(|modes| modes.contains(&at))
             && self.most_ppm.is_none_or(|most| mode.ppm() <= most)
+    }
+
+    /// Whatever is found for it, where it would be found without rules.
+    fn leaves_the_place(&self) -> bool {
+        self.under.is_none() && self.cpus.is_empty() && self.soft.is_none()
     }
 
     /// Those who are to have less, and what is done to the plan.
@@ -170,9 +179,19 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         &self,
         request: &Request,
         guide: &Guide,
-        trial: &Trial,
+        (trial, place): (&Trial, &Place),
     ) -> Result<Proposal, Refusal> {
         let base = guide.proposal(&self.books, trial).map_err(Refusal::of)?;
+        let is_allowed = |at: usize| request.modes.get(at).is_some_and(|mode| guide.allows(at, mode));
+        let known = place.take().filter(|(plan, held)| {
+            Rc::ptr_eq(plan, trial.plan())
+                && base.is_empty()
+                && guide.leaves_the_place()
+                && is_allowed(held.mode)
+        });
+        if let Some((_, held)) = known {
+            return Ok(Proposal { grants: vec![(request.id, held)], ..base });
+        }
         let above = match guide.edits.is_empty() {
             true => trial.clone(),
             false => base.tried(trial, &self.books).map_err(Refusal::of)?,
@@ -395,15 +414,18 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         Some(request.shown())
     }
 
-    /// What rules may ask of admission: whether a request would be granted without some others.
-    pub(super) fn questions(trial: &Trial, books: &Rc<Books>, new: u64) -> Fits {
-        let (trial, books) = (trial.clone(), books.clone());
+    /// What rules may ask of admission: whether a request would be granted without some others. `place`: where the new one fits, for
+    /// who looks for that next.
+    pub(super) fn questions(trial: &Trial, books: &Rc<Books>, new: u64, place: &Place) -> Fits {
+        let (trial, books, place) = (trial.clone(), books.clone(), place.clone());
         Rc::new(move |id, without, cpu| {
             let id = if id == 0 { new } else { id };
             let Some(request) = books.get(&id) else { return false };
             let mut ends: Vec<u64> = without.to_vec();
             ends.extend(request.held.is_some().then_some(id));
             let owner_of = |node: &str| books.owner_of(node);
+            let is_new = id == new && ends.is_empty() && cpu.is_none();
+            let mut tried = 0;
             request.modes.iter().enumerate().any(|(at, mode)| {
                 let found =
                     candidates(&trial, &mode.guarantee, &request.owner, request.under.as_deref(), owner_of);
@@ -411,9 +433,15 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                     let cpu = cpu.filter(|_| candidate.per_cpu);
                     let held =
                         Held { mode: at, under: candidate.under, cpu, soft: None, keys: candidate.keys };
-                    let proposal =
+                    let mut proposal =
                         Proposal { ends: ends.clone(), grants: vec![(id, held)], ..Proposal::default() };
-                    proposal.tried(&trial, &books).is_ok()
+                    let fits = proposal.tried(&trial, &books).is_ok();
+                    tried += 1;
+                    if fits && is_new && tried <= TRIALS {
+                        let held = proposal.grants.pop().map(|(_, held)| (trial.plan().clone(), held));
+                        place.replace(held);
+                    }
+                    fits
                 })
             })
         })

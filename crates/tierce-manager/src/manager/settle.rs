@@ -1,6 +1,6 @@
 //! What becomes of a request: rules are asked first, then who can give what is asked for, then admission.
 
-use super::grants::{Guide, Refusal};
+use super::grants::{Guide, Place, Refusal};
 use super::{Manager, Threads};
 use crate::ask::{Answer, State, What};
 use crate::books::{Request, Taken};
@@ -102,7 +102,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// Its guarantee in place of the one that it has.
     pub(super) fn settle_change(&mut self, id: u64, is_less: bool, now_ns: u64) -> Answer {
         let mut answer = Answer::new(State::Refused);
-        let evaluated = if is_less { Evaluated::default() } else { self.rules_about(id, now_ns) };
+        let evaluated =
+            if is_less { Evaluated::default() } else { self.rules_about(id, &Place::default(), now_ns) };
         let guide = match Guide::of(&evaluated, &self.books) {
             Ok(guide) => guide,
             Err(refusal) => {
@@ -196,7 +197,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    pub(super) fn rules_about(&mut self, id: u64, now_ns: u64) -> Evaluated {
+    fn rules_about(&mut self, id: u64, place: &Place, now_ns: u64) -> Evaluated {
         if !self.rules.heeds("new_request") {
             return Evaluated::default();
         }
@@ -204,7 +205,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let Ok(trial) = self.trial() else { return Evaluated::default() };
         let books = Rc::new(self.books.of_requests());
         let known = self.view(&trial, &books, Some(&request), &Value::Null, now_ns);
-        let fits = Self::questions(&trial, &books, id);
+        let fits = Self::questions(&trial, &books, id, place);
         self.rules.decide("new_request", &known, Some(&request.owner), Some(fits))
     }
 
@@ -216,16 +217,23 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         // What somebody owns he divides without asking anybody.
         let above = request.under.as_ref().map(|under| self.books.owner_of(under));
         let is_own = above.is_some_and(|above| above != Principal::System && above == request.owner);
-        let evaluated = if is_own { Evaluated::default() } else { self.rules_about(id, now_ns) };
+        let place = Place::default();
+        let evaluated = if is_own { Evaluated::default() } else { self.rules_about(id, &place, now_ns) };
         let trial = self.trial();
         let verdict = match trial {
-            Ok(trial) => self.judged(&request, &evaluated, when, &trial),
+            Ok(trial) => self.judged(&request, &evaluated, when, (&trial, &place)),
             Err(wrong) => Verdict::Wait(wrong),
         };
         (verdict, evaluated)
     }
 
-    fn judged(&self, request: &Request, evaluated: &Evaluated, when: When, trial: &Trial) -> Verdict {
+    fn judged(
+        &self,
+        request: &Request,
+        evaluated: &Evaluated,
+        when: When,
+        within: (&Trial, &Place),
+    ) -> Verdict {
         let mut guide = match Guide::of(evaluated, &self.books) {
             Ok(guide) => guide,
             Err(refusal) => return Verdict::Refuse(refusal),
@@ -245,7 +253,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let wrong = Wrong::new("others_would_have_to_go", "it waits until others leave by themselves");
             return Verdict::Wait(wrong);
         }
-        match self.acquired(request, &guide, trial) {
+        match self.acquired(request, &guide, within) {
             Ok(proposal) => Verdict::Grant(Box::new(proposal), guide),
             Err(refusal) => Verdict::Refuse(refusal),
         }

@@ -1,7 +1,7 @@
 //! The engine that runs rules, within its bounds.
 
 use super::bounds::*;
-use super::convert::{of_rule, to_rule, Record};
+use super::convert::{of_rule, text, to_rule, Data, Record};
 use super::decision::Decision;
 use super::known::{It, Known};
 use crate::ask::Said;
@@ -120,7 +120,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Ask every rule that is about this event: those of the system, and with an `owner` those of that principal. `fits`: whom to ask whether a request would be admitted.
+    /// Ask every rule that is about this event: those of the system, and with an `owner` those of that principal. `fits`: whom to ask
+    /// whether a request would be admitted.
     pub fn decide(
         &mut self,
         event: &str,
@@ -139,10 +140,11 @@ impl Rules {
         };
         let asked: Vec<usize> = (0..self.list.len()).filter(|at| is_asked(&self.list[*at])).collect();
         evaluated.decisions.reserve(asked.len());
+        let event_name = text(event);
         for at in asked {
             self.running.until.set(ends.min(cpu_time() + RULE));
             self.running.questions.set(QUESTIONS);
-            let decided = self.call(at, event, known);
+            let decided = self.call(at, event, &event_name, known);
             let rule = &mut self.list[at];
             rule.calls += 1;
             let (name, owner) = (rule.name.clone(), rule.owner.clone());
@@ -171,9 +173,9 @@ impl Rules {
         evaluated
     }
 
-    fn call(&self, at: usize, event: &str, known: &Known) -> Result<Decision, String> {
+    fn call(&self, at: usize, event: &str, name: &Data, known: &Known) -> Result<Decision, String> {
         let rule = &self.list[at];
-        let it = It::new(known, event, &rule.parameters);
+        let it = It::new(known, name.clone(), &rule.parameters);
         let options = CallFnOptions::new().eval_ast(false);
         let called = catch_unwind(AssertUnwindSafe(|| {
             let mut scope = Scope::new();

@@ -51,8 +51,8 @@ pub(super) struct It {
 }
 
 impl It {
-    pub(super) fn new(known: &Known, event: &str, parameters: &Data) -> Self {
-        Self { known: known.clone(), event: event.to_string().into(), parameters: parameters.clone() }
+    pub(super) fn new(known: &Known, event: Data, parameters: &Data) -> Self {
+        Self { known: known.clone(), event, parameters: parameters.clone() }
     }
 
     /// Engines know of it from here on.
