@@ -525,6 +525,33 @@ fn periods_and_their_deadlines() {
     assert!(said(&given, load, 1).contains(&shorter(" and its deadline")), "{}", said(&given, load, 1));
 }
 
+/// Timers interrupt whoever runs; where nobody knows how many there are, nothing is promised.
+#[test]
+fn timers_of_uncounted_threads() {
+    let promised = |rest: &str| {
+        let text = format!(
+            "[machine]\ncosts = {{ timer = \"1us\" }}\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.rt]\npolicy = \"reservation\"\nunder.top = {{ priority = 1 }}\n\
+             [task.a]\nunder.rt = {{ budget = \"2ms\", period = \"10ms\" }}\n\
+             [node.rest]\ndefault = true\nunder.top = {{}}\n{rest}"
+        );
+        let (_, admission) = admit(&text);
+        admission.tasks[0].promises[0].clone()
+    };
+    assert_eq!(promised("policy = \"fair\"").guarantee.to_string(), "RESBS 1.998ms 10ms");
+    assert_eq!(
+        promised("policy = \"time-sharing\"\nstarvation = \"0s\"").guarantee.to_string(),
+        "RESBS 1.998ms 10ms"
+    );
+    let unknown = promised("policy = \"time-sharing\"");
+    assert_eq!(unknown.guarantee.to_string(), "NULL");
+    assert!(
+        unknown.because.contains("to the default node `rest`, and each sets timers"),
+        "{}",
+        unknown.because
+    );
+}
+
 #[test]
 fn the_outline_shows_everything_once() {
     let text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\

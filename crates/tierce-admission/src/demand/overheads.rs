@@ -18,13 +18,12 @@
 
 use crate::demand::jobs::announces;
 use crate::demand::locks::Locks;
-use crate::demand::uncounted_threads::is_live;
+use crate::demand::uncounted_threads::{crowd, is_live, live_sets};
 use crate::share;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tierce_analysis::Task;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter, TIME_MAX_NS};
-use tierce_plan::policies::criticality::Criticality;
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::policies::slots::Reserve;
 use tierce_plan::policies::{self, fair, PolicyRecord};
@@ -329,7 +328,7 @@ impl<'a> Overheads<'a> {
         let child = self.plan.edges[edge].child;
         for other in self.parents(child).iter().filter(|other| **other != edge) {
             toll.join(&self.siblings(*other, true)?);
-            toll.switches.join(&self.replenishments(*other, 2)); // its budget ends and begins
+            toll.switches.join(&self.replenishments(&self.plan.edges[*other], 2)); // its budget ends and begins
             toll.join(&self.above(self.plan.edges[*other].parent)?);
         }
         Ok(toll)
@@ -348,7 +347,7 @@ impl<'a> Overheads<'a> {
         let parents = &self.shape.parents[node];
         for edge in parents {
             toll.join(&self.siblings(*edge, true)?);
-            toll.switches.join(&self.replenishments(*edge, parents.len().min(2) as u64));
+            toll.switches.join(&self.replenishments(&self.plan.edges[*edge], parents.len().min(2) as u64));
             toll.join(&self.above(self.plan.edges[*edge].parent)?);
         }
         Ok(toll)
@@ -405,7 +404,7 @@ impl<'a> Overheads<'a> {
         if let Some(unknown) = self.stranger(own, policy) {
             return Err(unknown);
         }
-        toll.timers.join(&self.turns(edge));
+        toll.timers.join(&self.turns(own));
         if let Some(at) = quantum.filter(|_| turns && siblings.len() > 1) {
             toll.switches.add(1, plan.nodes[own.parent].params[at], 0);
             toll.switches.add(1, ONCE, 0);
@@ -434,9 +433,9 @@ impl<'a> Overheads<'a> {
             let name = self.plan.child_name(about.child);
             return Err(format!("how often the budget of `{name}` comes back at once is not known"));
         }
-        let mut events = self.replenishments(edge, self.parts(edge));
+        let mut events = self.replenishments(about, self.parts(about.parent));
         if self.plan.machine.costs.timer_ns > 0 {
-            events.join(&self.other_timers(edge)?); // which cost less than a switch
+            events.join(&self.other_timers(about)?); // which cost less than a switch
         }
         match about.child {
             Child::Task(task) => {
@@ -481,10 +480,11 @@ impl<'a> Overheads<'a> {
 
     /// Timers at an edge, and at those below it.
     fn timers_at(&self, edge: usize) -> Result<Events, Unknown> {
-        let mut timers = self.replenishments(edge, self.parts(edge));
-        timers.join(&self.turns(edge));
-        timers.join(&self.other_timers(edge)?);
-        if let Child::Node(child) = self.plan.edges[edge].child {
+        let about = &self.plan.edges[edge];
+        let mut timers = self.turns(about);
+        timers.join(&self.timers_of(about)?);
+        if let Child::Node(child) = about.child {
+            self.uncounted_threads_set_none(child)?;
             for below in &self.shape.children[child] {
                 timers.join(self.timers[*below].as_ref().map_err(Unknown::clone)?);
             }
@@ -492,30 +492,49 @@ impl<'a> Overheads<'a> {
         Ok(timers)
     }
 
-    /// In how many parts the budget of an edge may come back: a sporadic one in up to three.
-    fn parts(&self, edge: usize) -> u64 {
-        match ServerRules::of(self.plan, self.plan.edges[edge].parent).replenishment {
+    /// Else nobody knows how many timers there are below a node.
+    fn uncounted_threads_set_none(&self, node: usize) -> Result<(), Unknown> {
+        let plan = self.plan;
+        let unmatched = || Edge::plain(node, Child::Set(0), plan.default_params().0, false);
+        let unmatched = plan.nodes[node].default.then(unmatched);
+        let matched = live_sets(plan, node).map(|(_, edge)| edge.clone());
+        for about in matched.chain(unmatched) {
+            if !self.timers_of(&about)?.0.is_empty() {
+                let who = crowd(plan, node).unwrap_or_default();
+                return Err(format!("{who}, and each sets timers"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Timers that the policy above an edge sets for it while others run.
+    fn timers_of(&self, about: &Edge) -> Result<Events, Unknown> {
+        let mut timers = self.replenishments(about, self.parts(about.parent));
+        timers.join(&self.other_timers(about)?);
+        Ok(timers)
+    }
+
+    /// In how many parts a budget below a node may come back: a sporadic one in up to three.
+    fn parts(&self, parent: usize) -> u64 {
+        match ServerRules::of(self.plan, parent).replenishment {
             Replenishment::Sporadic => 3,
             _ => 1,
         }
     }
 
-    /// What else the policy above an edge waits for while others run.
-    fn other_timers(&self, edge: usize) -> Result<Events, Unknown> {
-        let (plan, about) = (self.plan, &self.plan.edges[edge]);
-        let (parent, child) = (&plan.nodes[about.parent], plan.child_name(about.child));
+    /// All of them but for replenishments.
+    fn other_timers(&self, about: &Edge) -> Result<Events, Unknown> {
+        let (plan, parent) = (self.plan, &self.plan.nodes[about.parent]);
         let mut events = Events::default();
         let Some(policy) = policies::by_number(parent.policy) else { return Ok(events) };
+        let name = &parent.name;
         if policy.added {
-            return Err(format!(
-                "when `{}`, whose policy was added, looks at `{child}` again is not known",
-                parent.name
-            ));
+            return Err(format!("how often `{name}` sets a timer, whose policy was added, is not known"));
         }
         let of_edge = |name| policies::position(&policy.edge_params, name).map_or(0, |at| about.params[at]);
         let of_node = |name| policies::position(&policy.node_params, name).map_or(0, |at| parent.params[at]);
-        if let Some(own) = Criticality::of(plan, edge) {
-            events.add(1, own.period_ns, 0); // a period of its own ends
+        if policies::position(&policy.edge_params, "work_hi").is_some() {
+            events.add(1, of_edge("period"), 0); // a period of its own ends
         }
         let unwarp_ns = of_edge("unwarp");
         if unwarp_ns > 0 {
@@ -526,28 +545,24 @@ impl<'a> Overheads<'a> {
         let starvation_ns = of_node("starvation");
         if starvation_ns > 0 {
             if self.parents(about.child).len() > 1 {
-                return Err(format!("how often `{child}` comes back to `{}` is not known", parent.name));
+                return Err(format!("how often a child of `{name}` comes back to it is not known"));
             }
             events.add(2, starvation_ns, 0);
         }
         if policies::share(policy).is_some() {
             if announces(plan, about.child) {
-                return Err(format!("how often the deadlines below `{child}` change is not known"));
+                return Err(format!("how often the deadlines below `{name}` change is not known"));
             }
             events.add(1, of_node("period"), 0); // its share is used up until then
         }
         if policies::own_budget(policy).is_some() && may_ask(plan, about.child) {
-            return Err(format!(
-                "how often `{child}` asks `{}` for time constraints is not known",
-                parent.name
-            ));
+            return Err(format!("how often `{name}` is asked for time constraints is not known"));
         }
         Ok(events)
     }
 
     /// The ends of the turns of a child with a quantum of its own: each is a timer, also where it has no equals.
-    fn turns(&self, edge: usize) -> Events {
-        let about = &self.plan.edges[edge];
+    fn turns(&self, about: &Edge) -> Events {
         let policy = policies::by_number(self.plan.nodes[about.parent].policy);
         let quantum = policy.and_then(|policy| policies::position(&policy.edge_params, "quantum"));
         let mut events = Events::default();
@@ -558,8 +573,7 @@ impl<'a> Overheads<'a> {
     }
 
     /// `count` per period, where the edge has a budget or a reserve.
-    fn replenishments(&self, edge: usize, count: u64) -> Events {
-        let edge = &self.plan.edges[edge];
+    fn replenishments(&self, edge: &Edge, count: u64) -> Events {
         let mut events = Events::default();
         let policy = policies::by_number(self.plan.nodes[edge.parent].policy);
         if let Some((_, period)) = policy.and_then(policies::budget_and_period) {
