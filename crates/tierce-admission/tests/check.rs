@@ -552,6 +552,40 @@ fn timers_of_uncounted_threads() {
     );
 }
 
+/// Who has two parents does not ask for all of its time below each, and a job need not cost as much as a switch may.
+#[test]
+fn what_may_not_be_asked_for_is_not_lacking() {
+    let fair = "policy = \"fair\"\nquantum = \"500us\"";
+    let b = "[task.b]\nunder.rest = {}\nload = { period = \"100ms\", work = \"45ms\" }\n";
+    let joined = format!(
+        "[node.rest]\n{fair}\ncpu = 0\n[node.n]\n{fair}\nunder.rest = {{}}\n\
+         [task.a]\nunder.rest = {{}}\nunder.n = {{}}\nload = {{ period = \"10ms\", work = \"3ms\" }}\n{b}"
+    );
+    let soft = format!(
+        "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+         [node.rt]\npolicy = \"reservation\"\nunder.top = {{ priority = 1 }}\n\
+         [node.rest]\n{fair}\nunder.top = {{ priority = 0 }}\n\
+         [task.a]\nunder.rt = {{ budget = \"3ms\", period = \"10ms\", soft = \"rest\" }}\nload = {{ period = \"10ms\", work = \"3ms\" }}\n{b}"
+    );
+    let costs = |work: &str| {
+        format!(
+            "[machine]\ncosts = {{ switch = \"10us\" }}\n\
+             [node.top]\npolicy = \"reservation\"\norder = \"fixed-priority\"\ncpu = 0\n\
+             [task.b]\nunder.top = {{ budget = \"1015us\", period = \"10ms\", priority = 1 }}\nload = {{ period = \"10ms\", work = \"{work}\" }}\n"
+        )
+    };
+    for (text, found) in [
+        (joined, Deadlines::NotShown),
+        (soft, Deadlines::NotShown),
+        (costs("1ms"), Deadlines::NotShown),
+        (costs("1016us"), Deadlines::MayMiss),
+    ] {
+        let (plan, admission) = admit(&text);
+        let at = plan.tasks.iter().position(|task| task.name == "b").unwrap();
+        assert_eq!(admission.tasks[at].deadlines, found, "{}", admission.outline(&plan));
+    }
+}
+
 #[test]
 fn the_outline_shows_everything_once() {
     let text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\

@@ -16,6 +16,7 @@ use crate::laws::policy::Tested;
 use crate::rules::what_helps;
 use crate::share::{fraction, ratio};
 use crate::verdict::{Admission, EdgeVerdict, Excess, Failure, NodeVerdict, Promise, Proof, TaskVerdict};
+use tierce_analysis::Task;
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::Shape;
@@ -160,13 +161,16 @@ fn task_verdicts(
             let load = task.load.as_ref();
             let job = load.and_then(|load| densest(load, 0));
             let job = job.filter(|(_, suspension_ns)| *suspension_ns == 0).map(|(job, _)| job);
-            let job = job.map(|job| overheads.job(above_it, job));
-            let varied = load.filter(|load| vary(load)).and_then(|load| requesting(Some(load), job?));
-            let alike = || job.map(|job| ratio(job.work_ns, job.period_ns));
-            let asked = varied.map(|task| task.requests.rate()).or_else(alike);
+            let rate = |job: Option<Task>| {
+                let varied = load.filter(|load| vary(load)).and_then(|load| requesting(Some(load), job?));
+                let alike = || job.map(|job| ratio(job.work_ns, job.period_ns));
+                varied.map(|task| task.requests.rate()).or_else(alike)
+            };
+            let asked = rate(job.map(|job| overheads.job(above_it, job)));
             let bound = found.bound(index, bound);
             let lacking = found.lacking(asked.as_ref(), supply.as_ref());
-            let overload = lacking.is_some()
+            // What scheduling costs is a bound: it may be less.
+            let overload = found.lacking(rate(job).as_ref(), supply.as_ref()).is_some()
                 && load.is_some_and(asks_whatever_it_gets)
                 && rates.are_limits(plan, shape, above);
             let deadlines = found.judge(index, bound, overload);

@@ -211,7 +211,7 @@ fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
 }
 
 /// The most that each node and task may ask for in the long run, and whether it does when its jobs are the longest and come as often as they
-/// may.
+/// may: of one that has several parents nobody knows where.
 struct Asks {
     node: Vec<(Share, bool)>,
     task: Vec<(Share, bool)>,
@@ -221,13 +221,16 @@ struct Asks {
 impl Asks {
     fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
         let locks = Locks::of(plan, shape);
-        let task = |index: usize| match (&plan.tasks[index].load, trust) {
-            (Some(load), Trust::Loads) => match locks.utilisation(plan, index) {
-                Some(share) => (share, asks_whatever_it_gets(load)),
-                None => (share::one(), endless(load)),
-            },
-            (None, Trust::Loads) => (share::zero(), true),
-            (_, Trust::Nobody | Trust::NobodyAnyNumber) => (share::one(), true),
+        let task = |index: usize| {
+            let (most, does) = match (&plan.tasks[index].load, trust) {
+                (Some(load), Trust::Loads) => match locks.utilisation(plan, index) {
+                    Some(share) => (share, asks_whatever_it_gets(load)),
+                    None => (share::one(), endless(load)),
+                },
+                (None, Trust::Loads) => (share::zero(), true),
+                (_, Trust::Nobody | Trust::NobodyAnyNumber) => (share::one(), true),
+            };
+            (most, does && shape.task_parents[index].len() <= 1)
         };
         let mut asks = Self {
             node: vec![(share::zero(), true); plan.nodes.len()],
@@ -268,6 +271,7 @@ impl Asks {
         let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return false };
         let budget = BudgetParams::of(policy).filter(|_| ServerRules::of(plan, node).is_usual());
         !shape.shared(node)
+            && shape.parents[node].len() <= 1
             && shape.children[node].iter().map(|edge| &plan.edges[*edge]).all(|edge| {
                 let does = self.of(edge.child).is_none_or(|(_, does)| *does);
                 let rate = budget.as_ref().map(|at| ratio(at.budget(edge), at.period(edge)));
