@@ -574,8 +574,13 @@ fn what_may_not_be_asked_for_is_not_lacking() {
              [task.b]\nunder.top = {{ budget = \"1015us\", period = \"10ms\", priority = 1 }}\nload = {{ period = \"10ms\", work = \"{work}\" }}\n"
         )
     };
+    // `a` may have its time on the other CPU.
+    let on_two = "[machine]\ncpus = 2\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n\
+                  [task.a]\nunder.top = { priority = 6 }\nload = { period = \"40ms\", work = \"6400us\" }\n\
+                  [task.b]\nunder.top = { cpu = 1, priority = 2 }\nload = { period = \"2ms\", work = \"480us\", deadline = \"1301us\" }\n";
     for (text, found) in [
         (joined, Deadlines::NotShown),
+        (on_two.to_string(), Deadlines::NotShown),
         (soft, Deadlines::NotShown),
         (costs("1ms"), Deadlines::NotShown),
         (costs("1016us"), Deadlines::MayMiss),

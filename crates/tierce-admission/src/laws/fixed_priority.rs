@@ -342,6 +342,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>, verdict: &mut NodeVerdi
     let precise = supply == Supply::WHOLE
         && overheads.is_none()
         && !plan.machine.phases_known
+        && edges.iter().all(|edge| !has_other_parents(plan, node.shape, *edge))
         && members.iter().all(|task| punctual(*task));
     let never_waits = |task: usize| overheads.locks.most_ns(task) == Some(0);
     let spins = members.iter().any(|task| overheads.locks.spin_ns(*task) > 0);
