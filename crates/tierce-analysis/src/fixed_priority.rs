@@ -189,11 +189,9 @@ impl FixedPriority {
 
     fn last_response_in<S: TimeFor>(&mut self, tasks: &[Task], region: (u64, usize), supply: &S) -> Response {
         let Some((task, others)) = tasks.split_last() else { return Response::Unbounded };
-        if !is_bounded(tasks, supply) {
-            return Response::Unbounded;
-        }
+        let Some(repeats_ns) = repeats_after(tasks, supply) else { return Response::Unbounded };
         self.count(tasks);
-        let (windows, repeats_ns) = (windows_of(tasks), repeats_after(tasks, supply));
+        let windows = windows_of(tasks);
         let mut search =
             Search { all: &self.all, sums: &self.sums, supply, windows, repeats_ns, stop: false };
         let found = search.response(task, task.blocking_ns, region, others.len(), 0..0, 0);
@@ -259,7 +257,7 @@ impl FixedPriority {
             let last = (first + 1..tasks.len()).find(|at| !same(first, *at)).unwrap_or(tasks.len());
             let alone = last - first == 1;
             if last == bounded && !light {
-                search.repeats_ns = repeats_after(&tasks[..last], supply);
+                search.repeats_ns = repeats_after(&tasks[..last], supply).unwrap_or(u64::MAX);
             }
             // Who waits for an equal that is blocked waits, too.
             let blocked = tasks[first..last].iter().map(|task| task.blocking_ns);
@@ -295,19 +293,29 @@ impl FixedPriority {
 
 /// How many of the first tasks have bounded responses: the supply has room for them in the long run.
 fn bounded_prefix<S: TimeFor>(tasks: &[Task], supply: &S) -> usize {
+    if is_bounded(tasks, supply) {
+        return tasks.len(); // one sum instead of one for each task
+    }
     (0..tasks.len()).find(|last| !is_bounded(&tasks[..=*last], supply)).unwrap_or(tasks.len())
 }
 
 fn is_bounded<S: TimeFor>(tasks: &[Task], supply: &S) -> bool {
-    tasks.iter().all(Task::is_valid) && compare_utilisation(tasks, supply.rate()) != Ordering::Greater
+    repeats_after(tasks, supply).is_some()
 }
 
-/// After that long all repeats itself in a busy period of `tasks`, which may never end: they need all of the supply. Else, and where
-/// that is very long, for ever.
-fn repeats_after<S: TimeFor>(tasks: &[Task], supply: &S) -> u64 {
-    let all = compare_utilisation(tasks, supply.rate()) == Ordering::Equal;
-    let cycle = || cycle_of(tasks.iter().map(|task| task.period_ns), supply);
-    all.then(cycle).flatten().unwrap_or(u64::MAX)
+/// After that long all repeats itself in a busy period of `tasks`, which may never end where they need all of the supply; else, and where
+/// that is very long, [`u64::MAX`]. `None`: they need more than there is.
+fn repeats_after<S: TimeFor>(tasks: &[Task], supply: &S) -> Option<u64> {
+    if !tasks.iter().all(Task::is_valid) {
+        return None;
+    }
+    match compare_utilisation(tasks, supply.rate()) {
+        Ordering::Less => Some(u64::MAX),
+        Ordering::Equal => {
+            Some(cycle_of(tasks.iter().map(|task| task.period_ns), supply).unwrap_or(u64::MAX))
+        }
+        Ordering::Greater => None,
+    }
 }
 
 /// Fixed points of the equation, for one set and supply.
