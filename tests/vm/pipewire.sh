@@ -1,6 +1,6 @@
 #!/bin/sh
 # PipeWire and a program that plays, as Debian has them, beside 16 busy processes and a fork storm of another user, one CPU: first
-# under a plan with the manager, which answers as RealtimeKit, then without. What is written to /out: PipeWire's log, and a line for each
+# under a plan with the manager, which answers as RealtimeKit and asks polkit who may, then without. What is written to /out: PipeWire's log, and a line for each
 # of its cycles. See crates/tierce-cli/tests/dbus.rs and bench/pipewire/run. SECONDS_EACH is how long each part is measured.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
@@ -48,12 +48,14 @@ measured() {
 	say "$1" "{\"said_late\":$(($(grep -ciE 'xrun|too slow' "/out/$1.pipewire") - slow))}"
 }
 
-printf 'messagebus:x:100:100::/:/bin/false\nalice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
+printf 'messagebus:x:100:100::/:/bin/false\npolkitd:x:101:101::/:/bin/false\nalice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
 mkdir -p /run/dbus /run/user/1001 /var /etc/dbus-1/system.d
 chown 1001:1001 /run/user/1001
 ln -s /run /var/run
 chmod 1777 /tmp
 dbus-daemon --system || exit
+polkitd --no-debug &
+gdbus wait --system --timeout 30 org.freedesktop.PolicyKit1 || exit
 tierce-manager --config pipewire-manager.toml --books /out/books.json 2>/out/manager.err &
 manager=$!
 begin plan pipewire.toml --locks ${TRACE:+--trace /out/with.trace} || exit
@@ -66,6 +68,7 @@ noise
 measured with
 tierce status --json >/out/status.json 2>/dev/null
 say rtkit-test "\"$(su alice -c rtkit-test 2>&1 | tee /out/rtkit-test | grep -c 'Successfully became realtime')\""
+su bob -c rtkit-test >/out/bob 2>&1
 kill "$hogs" "$storm" "$profiler" "$player" "$pipewire"
 sleep 1
 say gone "$(tierce request --list --json)"

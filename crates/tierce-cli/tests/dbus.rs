@@ -98,6 +98,15 @@ impl Bus {
         }
     }
 
+    /// Until it is so; a person may ask ten times a second.
+    fn eventually(&self, what: &str, is: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !is(self) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{what}: not within 30 s");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// What is answered, or the error. `before` runs gdbus; it is another user who asks, where that is possible.
     fn call(&self, before: &[&str], interface: &str, method: &str, arguments: &[&str]) -> String {
         let path = format!("/{}", interface.replace('.', "/"));
@@ -208,22 +217,19 @@ fn what_may_not_be_asked_is_refused_by_name() {
     }
 }
 
-/// Polkit, as far as it is asked: it allows one thing.
-struct Polkit;
-
-#[zbus::interface(name = "org.freedesktop.PolicyKit1.Authority")]
-impl Polkit {
-    fn check_authorization(
-        &self,
-        subject: (String, HashMap<String, zbus::zvariant::OwnedValue>),
-        action: String,
-        details: HashMap<String, String>,
-        flags: u32,
-        cancel: String,
-    ) -> (bool, bool, HashMap<String, String>) {
-        assert_eq!((&subject.0[..], details.len(), flags, &cancel[..]), ("system-bus-name", 0, 0, ""));
-        (action == "org.tierce.Manager1.request", false, HashMap::new())
-    }
+/// polkit beside the bus, with our actions alone, and with the rules of a folder of this test.
+fn polkit(bus: &Bus) -> Child {
+    let (actions, rules) = (bus.folder.join("actions"), bus.folder.join("rules"));
+    fs::create_dir(&actions).unwrap();
+    fs::create_dir(&rules).unwrap();
+    let ours = "org.tierce.Manager1.policy";
+    fs::copy(root().join("dist").join(ours), actions.join(ours)).unwrap();
+    let mounts =
+        "mount --bind \"$0\" /usr/share/polkit-1/actions && mount --bind \"$1\" /etc/polkit-1/rules.d";
+    let script = format!("{mounts} && exec /usr/lib/polkit-1/polkitd --no-debug");
+    let mut polkit = Command::new("unshare");
+    polkit.args(["--mount", "sh", "-c", &script]).args([&actions, &rules]);
+    polkit.env("DBUS_SYSTEM_BUS_ADDRESS", bus.address()).spawn().expect("unshare, util-linux")
 }
 
 #[test]
@@ -236,16 +242,34 @@ fn polkit_says_who_may_and_without_it_the_configuration() {
     bus.manage();
     let request = |bus: &Bus| bus.call(&[], MANAGER, "Request", &["{}"]);
     let real_time = |bus: &Bus| bus.call(LIMITED, KIT, "MakeThreadRealtime", &["0", "20"]);
-    assert!(request(&bus).contains("AskerMustBeAuthorized") && request(&bus).contains("configuration"));
+    let by_configuration = |bus: &Bus| request(bus).contains("configuration");
+    assert!(request(&bus).contains("AskerMustBeAuthorized") && by_configuration(&bus), "{}", request(&bus));
     assert!(real_time(&bus).contains("plan_must_be_in_force"));
-    let polkit = zbus::blocking::connection::Builder::address(&bus.address()[..]).unwrap();
-    let polkit = polkit.serve_at("/org/freedesktop/PolicyKit1/Authority", Polkit).unwrap().build().unwrap();
-    polkit.request_name("org.freedesktop.PolicyKit1").unwrap();
-    assert!(request(&bus).contains("PlanMustBeInForce"));
+
+    // By the actions as they are installed: everybody may ask, and who has no session gets no reservation by RealtimeKit.
+    bus.children.push(polkit(&bus));
+    bus.eventually("polkit decides", |bus| request(bus).contains("PlanMustBeInForce"));
     assert!(real_time(&bus).contains("AccessDenied") && real_time(&bus).contains("polkit"));
     assert!(bus.call(&[], KIT, "MakeThreadHighPriority", &["0", "-5"]).contains("AccessDenied"));
-    polkit.object_server().remove::<Polkit, _>("/org/freedesktop/PolicyKit1/Authority").unwrap();
+    // By a rule of the administrator.
+    let rule = |action: &str, says: &str| {
+        let named = format!("action.id == \"org.tierce.Manager1.{action}\" && subject.user == \"nobody\"");
+        format!(
+            "polkit.addRule(function (action, subject) {{ if ({named}) return polkit.Result.{says}; }});\n"
+        )
+    };
+    let rules = rule("real-time", "YES") + &rule("request", "NO");
+    fs::write(bus.folder.join("rules/10-test.rules"), rules).unwrap();
+    bus.eventually("the rules are read", |bus| real_time(bus).contains("plan_must_be_in_force"));
+    assert!(request(&bus).contains("AskerMustBeAuthorized") && request(&bus).contains("polkit"));
+
+    // One that does not answer lets nobody in; one that is gone leaves it to the configuration.
+    let pid = bus.children[2].id() as i32;
+    // SAFETY: no memory; a child of this process.
+    unsafe { libc::kill(pid, libc::SIGSTOP) };
     assert!(request(&bus).contains("PolkitMustAnswer"), "{}", request(&bus));
+    let _ = (bus.children[2].kill(), bus.children[2].wait());
+    bus.eventually("polkit is gone", by_configuration);
 }
 
 #[test]
@@ -329,7 +353,7 @@ fn pipewire_asks_by_itself_and_is_never_late() {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let file = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_default();
     let log = || {
-        let all = ["manager.err", "plan.err", "with.pipewire", "with.player", "rtkit-test"];
+        let all = ["manager.err", "plan.err", "with.pipewire", "with.player", "rtkit-test", "bob"];
         let all: Vec<String> = all.iter().map(|name| format!("== {name}\n{}", file(name))).collect();
         format!("{}\n{}\n{}", text(&done.stdout), text(&done.stderr), all.join("\n"))
     };
@@ -341,6 +365,8 @@ fn pipewire_asks_by_itself_and_is_never_late() {
             serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", log()));
         got.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
     }
+    // polkit lets alice ask, and nobody else.
+    assert!(file("bob").contains("Failed to become realtime: Permission denied"), "{}", log());
     // Both have asked, each for the one of its threads that has deadlines.
     let requests = got["requests"]["answer"]["requests"].as_array().unwrap_or_else(|| panic!("{}", log()));
     assert_eq!(requests.len(), 2, "{}", log());
