@@ -81,26 +81,7 @@ ask too-much-inside alice --match comm=none --budget 15ms --period 100ms --under
 ask inside-of-alices bob --thread "$two" --budget 100us --period 10ms --under grant-3
 watch inside
 
-# One who asks a thousand times a second, and a thousand connections without a whole request; the same by 200 users of his range.
-peak() {
-	awk '/^VmHWM/ { printf "%d", $2 }' "/proc/$manager/status"
-}
-before=$(peak)
-RUDE=/tmp/rude ./rude --exact rude_client >/out/rude.log 2>&1 &
-rude=$!
-sleep 1
-for n in 1 2 3 4 5 6; do
-	from=$(now_ms)
-	ask "meanwhile-$n" alice --list
-	say "meanwhile-$n-ms" $(($(now_ms) - from))
-	sleep 0.5
-done
-watch hostile
-wait "$rude"
-say rude "$(cat /tmp/rude)"
-say memory "{\"before\":$before,\"after\":$(peak)}"
-ask after-rude alice --list
-
+ask before-kill alice --list
 # The manager is killed, and comes back: what was granted stays, and goes on meanwhile.
 kill -9 "$manager"
 wait "$manager"

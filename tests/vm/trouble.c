@@ -14,6 +14,7 @@
  *   trouble stop N               a busy child is stopped and continued N times
  *   trouble clock PERIOD_US N    a periodic thread; N periods
  *   trouble crowd N              N threads at once, which stay
+ *   trouble storm N              N threads for ever: a fifth each change their name, fork, wake each other, yield, move between CPUs
  *   trouble asks WORK_MS MS      asks for a time constraint of its own, waits for the answer, and computes for MS
  *   trouble others PID           all that the kernel refuses towards a process of another user
  */
@@ -23,6 +24,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +156,82 @@ static void crowd(long n)
 		if ((errno = pthread_create(&id, &small, stays, NULL)))
 			die("pthread_create");
 	stays(NULL);
+}
+
+static void rename_oneself(long i)
+{
+	static const char *name[] = {"sure", "tierce", "tierce-manager", "nobody"};
+	prctl(PR_SET_NAME, name[i % 4]);
+	compute(1000);
+}
+
+static void fork_one(long i)
+{
+	int status;
+	pid_t pid = fork();
+	(void)i;
+	if (!pid)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+}
+
+static sem_t turn[1000];
+static long turns;
+
+static void wake_another(long i)
+{
+	static _Thread_local long mine = -1;
+	static long given;
+	if (mine < 0)
+		mine = __atomic_fetch_add(&given, 1, __ATOMIC_RELAXED) % turns;
+	sem_post(&turn[(mine + i) % turns]);
+	sem_post(&turn[(mine + 1) % turns]);
+	sem_wait(&turn[mine]);
+}
+
+static void yield(long i)
+{
+	(void)i;
+	sched_yield();
+}
+
+static void move_oneself(long i)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(i % 2, &set);
+	if (i % 3)
+		CPU_SET(1 - i % 2, &set);
+	sched_setaffinity(0, sizeof set, &set);
+	compute(1000);
+}
+
+static void (*const stormy[])(long) = {rename_oneself, fork_one, wake_another, yield, move_oneself};
+
+static void *storms(void *what)
+{
+	for (long i = 0;; i++)
+		stormy[(long)what](i);
+	return NULL;
+}
+
+static void storm(long n)
+{
+	pthread_attr_t small;
+	pthread_t id;
+	long kind = 0;
+	turns = n / 5 < 1000 ? n / 5 : 1000;
+	for (long i = 0; i < turns; i++)
+		sem_init(&turn[i], 0, 0);
+	while (kind < 4 && !fork()) /* a process for each kind: to fork one of a thousand threads takes long */
+		kind++;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 16384);
+	for (long i = 1; i < n / 5; i++)
+		if ((errno = pthread_create(&id, &small, storms, (void *)kind)))
+			die("pthread_create");
+	storms((void *)kind);
 }
 
 static void refused(long result, const char *what)
@@ -326,6 +404,8 @@ int main(int count, char **word)
 		threads(n);
 	else if (!strcmp(what, "crowd"))
 		crowd(n);
+	else if (!strcmp(what, "storm"))
+		storm(n);
 	else if (!strcmp(what, "asks"))
 		asks(n, count > 3 ? atol(word[3]) : 100);
 	else if (!strcmp(what, "others"))

@@ -1,11 +1,11 @@
-//! `tierce manager` and `tierce request`: requests played against a plan, and one boot of a throw-away machine with the real loader, the
-//! manager and users (tests/vm/manager.sh), time counted in instructions.
+//! `tierce manager` and `tierce request`: requests played against a plan, and two boots of throw-away machines with the real loader, the
+//! manager and users (tests/vm/manager.sh, tests/vm/hostile.sh), time counted in instructions.
 
 #![expect(clippy::too_many_lines, reason = "a test tells one story")]
 
 use serde_json::{json, Value};
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -118,6 +118,67 @@ fn what_is_wrong_is_said() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// What a script has said in a machine of its own, whose time is counted in instructions.
+struct Boot {
+    out: PathBuf,
+    text: String,
+    said: HashMap<String, Value>,
+}
+
+impl Boot {
+    /// The script, `files` and `lib.sh` are in tests/vm; `others` are files with their places in the machine.
+    fn of(script: &str, cpus: u32, files: &[&str], others: &[String]) -> Self {
+        let out = std::env::temp_dir().join(format!("tierce-{script}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&out);
+        let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        vm.args([
+            "vm",
+            "--deterministic",
+            "--limit",
+            "25m",
+            "--kernel",
+            "7.0.13",
+            "--cpus",
+            &cpus.to_string(),
+        ]);
+        for file in files.iter().copied().chain(["lib.sh"]).chain(others.iter().map(String::as_str)) {
+            vm.args(["--file", file]);
+        }
+        let vm = vm.arg("--out").arg(&out).args(["--", "sh", script]).current_dir(root().join("tests/vm"));
+        let done = vm.output().unwrap();
+        let text = [&done.stdout[..], &done.stderr].map(String::from_utf8_lossy).join("\n");
+        let mut boot = Self { out, text, said: HashMap::new() };
+        assert!(done.status.success(), "{}", boot.log());
+        for line in String::from_utf8_lossy(&done.stdout).lines() {
+            let value: Value =
+                serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", boot.log()));
+            boot.said.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
+        }
+        boot
+    }
+
+    fn got(&self, scenario: &str) -> &Value {
+        self.said.get(scenario).unwrap_or_else(|| panic!("{scenario}: nothing\n{}", self.log()))
+    }
+
+    fn log(&self) -> String {
+        let mut log = self.text.clone();
+        for name in ["manager.err", "first.err", "hostile.err", "beside.log", "rude.log"] {
+            let text = std::fs::read_to_string(self.out.join(name)).unwrap_or_default();
+            log += &format!("\n== {name}\n{text}");
+        }
+        log
+    }
+}
+
+impl Drop for Boot {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.out);
+        }
+    }
+}
+
 /// CPU time from the node `parent` to a thread, between two looks, in parts per million of the time between them.
 fn share(before: &Value, after: &Value, parent: &str, tid: u64) -> u64 {
     let supply = |graph: &Value| -> u64 {
@@ -130,44 +191,11 @@ fn share(before: &Value, after: &Value, parent: &str, tid: u64) -> u64 {
     supply(after).saturating_sub(supply(before)) * 1_000_000 / elapsed
 }
 
-/// The one boot: users get what fits, the more important goes first after a notice, a rude client changes nothing for others, and what was
-/// granted outlives the manager and the loader.
+/// Users get what fits, the more important goes first after a notice, and what was granted outlives the manager and the loader.
 #[test]
 fn users_ask_and_get_what_they_are_promised() {
-    let folder = root().join("tests/vm");
-    let out = std::env::temp_dir().join(format!("tierce-manager-vm-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&out);
-    let rude = format!("{}:/guest/rude", std::env::current_exe().unwrap().display());
-    let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
-    vm.args([
-        "vm",
-        "--deterministic",
-        "--limit",
-        "25m",
-        "--kernel",
-        "7.0.13",
-        "--cpus",
-        "1",
-        "--file",
-        &rude,
-    ]);
-    for file in ["lib.sh", "manager.toml", "manager-rules.toml", "endless.rhai"] {
-        vm.args(["--file", file]);
-    }
-    let done =
-        vm.arg("--out").arg(&out).args(["--", "sh", "manager.sh"]).current_dir(&folder).output().unwrap();
-    let text = String::from_utf8_lossy(&done.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
-    let file = |name: &str| std::fs::read_to_string(out.join(name)).unwrap_or_default();
-    let log = || format!("{text}\n{errors}\n{}\n{}", file("manager.err"), file("first.err"));
-    assert!(done.status.success(), "{}", log());
-    let mut said: HashMap<String, Value> = HashMap::new();
-    for line in text.lines() {
-        let value: Value =
-            serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", log()));
-        said.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
-    }
-    let got = |scenario: &str| said.get(scenario).unwrap_or_else(|| panic!("{scenario}: nothing\n{}", log()));
+    let boot = Boot::of("manager.sh", 1, &["manager.toml", "manager-rules.toml", "endless.rhai"], &[]);
+    let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
     let tid = |name: &str| got("threads")[name].as_u64().unwrap();
     let near = |scenario: &str, parent: &str, name: &str, wanted: u64| {
         let look = |when: &str| got(&format!("{scenario}-{when}"));
@@ -226,25 +254,7 @@ fn users_ask_and_get_what_they_are_promised() {
     assert_eq!(got("inside-of-alices")["code"], 1, "{}", got("inside-of-alices"));
     near("inside", "grant-3", "three", 100_000);
 
-    // One that is rude.
-    let rude = got("rude");
-    println!("rude: {rude}");
-    let number = |key: &str| rude[key].as_u64().unwrap();
-    assert!(number("held") == 2000 && number("sent") > 1000 && number("refused") > 100, "{rude}");
-    // He and the users of his range are one person: 20 at once, and ten per second.
-    assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
-    let memory = |when: &str| got("memory")[when].as_u64().unwrap();
-    println!("the manager's memory grows from {} to {} KiB", memory("before"), memory("after"));
-    // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
-    assert!(memory("after") - memory("before") <= 8 * 2 * (64 + 4) + 1024, "{}", got("memory"));
-    for n in 1..=6 {
-        assert_eq!(got(&format!("meanwhile-{n}"))["code"], 0, "{}", log());
-        let ms = got(&format!("meanwhile-{n}-ms")).as_u64().unwrap();
-        println!("meanwhile, a list takes {ms} ms");
-        assert!(ms < 3000, "{ms}");
-    }
-    near("hostile", "rt", "one", 300_000);
-    assert_eq!(listed("after-rude"), states(&[(1, "granted"), (3, "granted"), (4, "granted")]));
+    assert_eq!(listed("before-kill"), states(&[(1, "granted"), (3, "granted"), (4, "granted")]));
 
     // Killed, and back.
     near("killed", "rt", "one", 300_000);
@@ -266,7 +276,56 @@ fn users_ask_and_get_what_they_are_promised() {
     for run in ["first-end", "second-end"] {
         assert_eq!(got(run), &json!({ "code": 0, "state": "disabled" }), "{}", log());
     }
-    let _ = std::fs::remove_dir_all(&out);
+}
+
+/// All that one user can do at once to another: the other keeps what is promised, and is answered.
+#[test]
+fn a_hostile_user() {
+    let trouble = std::env::temp_dir().join(format!("tierce-storm-{}", std::process::id()));
+    let mut compile = Command::new("gcc");
+    compile.args(["-static", "-O2", "-Wall", "-o"]).arg(&trouble).arg(root().join("tests/vm/trouble.c"));
+    assert!(compile.status().unwrap().success());
+    let programs = [
+        format!("{}:/guest/clients", std::env::current_exe().unwrap().display()),
+        format!("{}:/bin/trouble", trouble.display()),
+    ];
+    let boot = Boot::of("hostile.sh", 2, &["hostile.toml"], &programs);
+    let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
+
+    // Two thousand connections, a thousand requests a second. He and the users of his range are one person: 20 at once, and ten per second.
+    let rude = got("rude");
+    println!("rude: {rude}");
+    let number = |key: &str| rude[key].as_u64().unwrap();
+    assert!(number("held") == 2000 && number("sent") > 1000 && number("refused") > 100, "{rude}");
+    assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
+    // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
+    let memory = |whose: &str| [0, 1].map(|when| got("memory")[whose][when].as_u64().unwrap());
+    println!("memory, KiB: {}", got("memory"));
+    let [before, after] = memory("manager");
+    assert!(after - before <= 8 * 2 * (64 + 4) + 1024, "{}", got("memory"));
+
+    // Every period has its 2 ms.
+    let row = |when: &str| {
+        let rows = got(when)["promises"].as_array().unwrap_or_else(|| panic!("{}", log()));
+        rows.iter().find(|row| row["name"] == "sure").unwrap_or_else(|| panic!("{}", got(when))).clone()
+    };
+    let (before, after) = (row("before"), row("after"));
+    println!("before: {before}\nafter: {after}");
+    let count = |row: &Value, key: &str| row["promise"][key].as_u64().unwrap_or(0);
+    let windows = count(&after, "windows") - count(&before, "windows");
+    assert!(windows >= 300, "{windows}");
+    assert_eq!(count(&before, "not_kept"), count(&after, "not_kept"), "{after}");
+    assert!(count(&after, "least_ns") >= 1_950_000, "{after}");
+    // And she is answered.
+    let (alone, beside) = (got("alone"), got("beside"));
+    println!("alone: {alone}\nbeside: {beside}");
+    assert_eq!((&beside["wrong"], beside["granted"].as_u64() > Some(5)), (&json!([]), true), "{beside}");
+    assert!(
+        beside["half_ms"].as_f64() < Some(500.0) && beside["most_ms"].as_f64() < Some(5000.0),
+        "{beside}"
+    );
+    assert_eq!(got("hostile-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
+    let _ = std::fs::remove_file(&trouble);
 }
 
 const BOB: u32 = 1002;
@@ -282,6 +341,44 @@ fn connected(uid: u32) -> std::io::Result<UnixStream> {
     let stream = UnixStream::connect("/run/tierce-manager.sock");
     assert_eq!(be(0), 0);
     stream
+}
+
+/// What the machine runs this program for: alice asks for what is granted, for a list, for a guarantee and for its end, one after another, as
+/// fast as her ten requests a second allow. Writes how long the answers took into the file that `POLITE` names.
+#[test]
+fn polite_client() {
+    let Ok(file) = std::env::var("POLITE") else { return };
+    // SAFETY: takes nothing, and cannot fail.
+    let tid = unsafe { libc::gettid() };
+    let mut stream = UnixStream::connect("/run/tierce-manager.sock").unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut from = std::io::BufReader::new(stream.try_clone().unwrap());
+    let (mut took, mut wrong, mut granted, mut held) = (Vec::new(), Vec::new(), 0, None::<u64>);
+    for number in 0..30u64 {
+        std::thread::sleep(Duration::from_millis(100));
+        let modes = json!([{ "budget": "500us", "period": "10ms" }]);
+        let request = match (number % 3, held) {
+            (0, _) => json!({ "version": 1, "request": "list" }),
+            (_, None) => json!({ "version": 1, "request": "request", "thread": tid, "modes": modes }),
+            (_, Some(id)) => json!({ "version": 1, "request": "cancel", "id": id }),
+        };
+        let begun = Instant::now();
+        stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        took.push(begun.elapsed().as_secs_f64() * 1e3);
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        match answer["answer"]["state"].as_str() {
+            Some("granted") => (granted, held) = (granted + 1, answer["answer"]["about"]["id"].as_u64()),
+            Some("ended") => held = None,
+            Some("done") => {}
+            _ => wrong.push(format!("{request}: {answer}")),
+        }
+    }
+    let each: Vec<u64> = took.iter().map(|ms| *ms as u64).collect();
+    took.sort_by(f64::total_cmp);
+    let said = json!({ "granted": granted, "wrong": wrong, "half_ms": took[15], "most_ms": took[29], "each_ms": each });
+    std::fs::write(file, said.to_string()).unwrap();
 }
 
 /// What the machine runs this program for: bob is rude, with many requests per second and many connections that say nothing or begin a

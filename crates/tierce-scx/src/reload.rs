@@ -356,7 +356,7 @@ impl Live {
         while !loading.is_finished() {
             said.try_iter().for_each(|program| (hears.step)(Step::Verifies(&program)));
             self.turn(hears.keep)?;
-            thread::sleep(if self.is_behind() { Duration::ZERO } else { WHILE_LOADING });
+            thread::sleep(self.rest().min(WHILE_LOADING));
         }
         loading.join().map_err(|_| anyhow!("loading the second kernel object failed"))?
     }
@@ -446,8 +446,9 @@ impl Live {
             .filter(|id| first.node(*id).kind == TASK && given(&first.leaf(*id)))
             .collect();
         // Threads that began with one, of which nobody has heard yet.
-        let born = |item: &News| (item.kind & 0xff == NEWS_THREAD).then_some((item.id, item.kind >> 8));
-        let born: Vec<(u32, u32)> = self.news.borrow().iter().filter_map(born).collect();
+        let told = |item: &News| (item.kind & 0xff == NEWS_THREAD).then_some((item.id, item.kind >> 8));
+        let mut born: Vec<(u32, u32)> = self.waiting.born().collect();
+        born.extend(self.news.borrow().iter().filter_map(told));
         for (tid, leaf) in born {
             if open.remove(&leaf) && !self.kernel.bind(tid, leaf, true)? {
                 self.abandon(leaf);
@@ -461,7 +462,7 @@ impl Live {
                 self.kernel.bind(tid, leaf, false)?;
             }
         }
-        self.hear_all()?;
+        self.hear_all(Duration::MAX)?;
         // Threads that were sent to the default node and are not there.
         for (leaf, tid) in first.threads() {
             if first.leaf(leaf).own != OWN_DEFAULT && self.leaf_of(tid).is_none() {

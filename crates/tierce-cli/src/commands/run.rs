@@ -286,7 +286,7 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
             print(&so_far(live), args.json, true)?;
         }
         // Whoever asks is served at once, and news wait for that, but not for long.
-        let until = Instant::now() + if live.is_behind() { Duration::ZERO } else { TURN };
+        let until = Instant::now() + live.rest();
         loop {
             server.turn(&mut |asked, out| serve(live, asked, &mut service, keep, out));
             if service.broken.is_err() || !server.wait(until.saturating_duration_since(Instant::now())) {
@@ -332,9 +332,6 @@ fn print(so_far: &SoFar, json: bool, several: bool) -> Result<()> {
     }
     Ok(std::io::stdout().flush()?)
 }
-
-/// How long news of threads and events wait, at most, before they are taken in.
-const TURN: Duration = Duration::from_millis(20);
 
 /// Answer a request of the control socket.
 fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {

@@ -4,6 +4,7 @@ mod contained;
 mod matching;
 pub(crate) mod news;
 mod placing;
+mod queue;
 mod reading;
 mod report;
 mod rings;
@@ -21,10 +22,12 @@ use crate::object::Ring;
 use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use news::News;
+use queue::Queue;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Instant;
 use tierce_plan::{By, Child, Fit, Ids, Members, Plan, Standing};
 use tierce_policy::Refusal;
 use tierce_trace::{Chains, Kind, Measure, Renumber, Source, Stats, Tally, TraceHeader};
@@ -119,11 +122,17 @@ pub struct Live {
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
     pub(crate) news: Rc<RefCell<Vec<News>>>,
+    /// News that are not taken in yet.
+    pub(crate) waiting: Queue,
+    /// Some of them are left of the last turn.
+    hears_more: bool,
+    /// From when on those who wait for a place are thought of again.
+    fills: Instant,
     /// Records, entries, news.
     rings: [Ring; 3],
     lost: u64,
     missed: u64,
-    /// More is to be read.
+    /// More records are to be read.
     behind: bool,
     dead: u64,
     start_ns: u64,
@@ -193,6 +202,9 @@ impl Live {
             events,
             entries,
             news,
+            waiting: Queue::default(),
+            hears_more: false,
+            fills: Instant::now(),
             rings,
             lost: 0,
             missed: 0,

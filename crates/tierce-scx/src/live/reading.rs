@@ -1,17 +1,21 @@
 //! News, events and entries from the kernel side.
 
-use super::news::{News, NEWS_BACK, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
+use super::queue::Told;
 use super::rings::rings;
 use super::{now_ns, Live};
 use crate::kernel::Kernel;
 use crate::threads;
 use anyhow::{Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tierce_trace::{Event, Seen};
 
-/// How long events are read before news of threads are heard: where much happens the reading may never be done.
-const READ_MAX: Duration = Duration::from_millis(10);
+/// How long events are read before news of threads are heard, and how long these are heard before somebody is answered: where much
+/// happens neither may ever be done.
+const READ_MAX: Duration = Duration::from_millis(2);
+/// News that wait. Where there are more, all threads are looked at.
+const WAITING_MAX: usize = 1 << 16;
+/// How long news of threads and events wait, at most, before they are taken in.
+const TURN: Duration = Duration::from_millis(20);
 
 impl Live {
     /// Take in what happened: news of threads, events, entries. Call a few times a second at least. `keep` gets the
@@ -20,10 +24,8 @@ impl Live {
         self.looked = None;
         self.classes.turn(now_ns());
         self.read(READ_MAX, keep)?;
-        let all = self.hear_all()?;
-        self.read(READ_MAX, keep)?;
-        self.behind |= !all;
-        Ok(())
+        self.hears_more = !self.hear_all(READ_MAX)?;
+        self.read(READ_MAX, keep)
     }
 
     /// Another object's rings from now on, after all that the old one's have.
@@ -37,69 +39,62 @@ impl Live {
         Ok(std::mem::replace(&mut self.kernel, kernel))
     }
 
-    /// Hear of threads, as long as that takes at most; whether that was all. What else has happened is taken in by the next turn.
-    pub(crate) fn hear_all(&mut self) -> Result<bool> {
-        let all = self.rings[2].drain(READ_MAX)?;
+    /// Hear of threads, for about that long; whether that was all. What else has happened is taken in by the next turn.
+    pub(crate) fn hear_all(&mut self, longest: Duration) -> Result<bool> {
+        let all = self.rings[2].drain(longest)?;
         let news = std::mem::take(&mut *self.news.borrow_mut());
+        self.hear_of_children(&news);
+        news.iter().for_each(|item| self.waiting.add(item));
         let side = self.kernel.side();
-        if side.missed != self.missed {
+        if side.missed != self.missed || self.waiting.len() > WAITING_MAX {
             self.missed = side.missed;
+            self.waiting.clear();
             self.match_lost()?;
             self.match_all()?;
-        } else {
-            self.hear(&news)?;
         }
-        if !self.left_out.is_empty() {
+        let all = self.hear(longest)? && all;
+        let now = Instant::now();
+        if !self.left_out.is_empty() && now >= self.fills {
+            self.fills = now + TURN;
             self.fill_places()?;
         }
         self.reap()?;
         Ok(all)
     }
 
-    /// News, in the order in which they were told. Of what changed of one thread the last counts.
-    fn hear(&mut self, news: &[News]) -> Result<()> {
-        self.hear_of_children(news);
-        let (mut changed, mut born, mut other) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        for item in news {
-            match item.kind & 0xff {
-                NEWS_THREAD | NEWS_EXEC | NEWS_NAME => {
-                    changed.insert(item.id, item);
-                    if item.kind >> 8 != 0 {
-                        born.insert(item.id, item.kind >> 8);
-                    }
-                }
-                _ => _ = other.insert((item.kind, item.id)),
-            }
-        }
-        for (tid, seen) in changed {
-            match born.get(&tid) {
-                Some(&leaf) => self.match_born(tid, leaf)?,
-                None if self.may_match(seen) => self.match_thread(tid)?,
-                None => self.unbind(tid)?,
-            }
-        }
-        let mut cpus = false;
-        for (kind, id) in other {
-            match kind & 0xff {
-                NEWS_CPU => cpus = true,
-                NEWS_PROCESS => threads::of(id).into_iter().try_for_each(|tid| self.match_thread(tid))?,
-                NEWS_BACK if self.is_in_place(id) => {}
-                NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
-                _ => {
+    /// What waits, for about that long; whether that was all.
+    fn hear(&mut self, longest: Duration) -> Result<bool> {
+        let begun = Instant::now();
+        while let Some((id, told)) = self.waiting.next() {
+            match told {
+                Told::Seen { leaf, .. } if leaf != 0 => self.match_born(id, leaf)?,
+                Told::Seen { news, .. } if self.may_match(&news) => self.match_thread(id)?,
+                Told::Seen { .. } => self.unbind(id)?,
+                Told::Look => self.match_thread(id)?,
+                Told::Process => self.waiting.look(threads::of(id)),
+                Told::Lost(error) => self.lost_place(id, error),
+                Told::Back if self.is_in_place(id) => {}
+                Told::Back => {
                     self.bound.remove(&id);
                     self.match_thread(id)?;
                 }
+                Told::Cpus => self.cpus_changed()?,
+            }
+            if begun.elapsed() >= longest {
+                return Ok(self.waiting.len() == 0);
             }
         }
-        if cpus {
-            self.cpus_changed()?;
-        }
-        Ok(())
+        Ok(true)
     }
 
-    /// More has happened than the last turn took in: it should not be long to the next.
-    pub fn is_behind(&self) -> bool {
-        self.behind
+    /// How long the next turn may wait, for requests. Whoever causes records or news without end does not keep others from being
+    /// answered: the former are lost at last, the latter wait.
+    pub fn rest(&self) -> Duration {
+        match (self.behind, self.hears_more) {
+            (true, _) => READ_MAX,
+            (false, true) => 3 * READ_MAX,
+            (false, false) => TURN,
+        }
     }
 
     /// A CPU came or went. What waits on one that goes keeps it from going: every thread is queued anew. Threads of a
@@ -132,10 +127,22 @@ impl Live {
         self.read(Duration::MAX, keep)
     }
 
+    /// For about that long: to take them in takes longer than to read them.
     fn read(&mut self, longest: Duration, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        let records = self.rings[0].drain(longest)?;
-        let entries = self.rings[1].drain(longest)?;
-        self.behind = !records || !entries;
+        let begun = Instant::now();
+        loop {
+            let records = self.rings[0].drain(Duration::ZERO)?;
+            let entries = self.rings[1].drain(Duration::ZERO)?;
+            self.behind = !records || !entries;
+            self.take_in(keep)?;
+            if !self.behind || begun.elapsed() >= longest {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What has been read.
+    fn take_in(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let side = self.kernel.side();
         let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
         if side.lost != self.lost {

@@ -25,6 +25,13 @@ impl WorkConservation {
         if !self.spread {
             return;
         }
+        // Most of what comes are threads, and there may be thousands of others.
+        let is_node = |id: u32| self.things.get(id as usize).is_some_and(|thing| thing.is_node);
+        if nodes.is_empty() && !edges.iter().any(|edge| edge.cpu.is_some() || is_node(edge.child.min(ID_MAX)))
+        {
+            let below = edges.iter().map(|edge| edge.child.min(ID_MAX));
+            return tasks.iter().map(|task| task.id.min(ID_MAX)).chain(below).for_each(|id| self.regroup(id));
+        }
         self.families.clear();
         for id in 0..self.things.len() as u32 {
             let family = self.things[id as usize].family;
