@@ -247,14 +247,16 @@ impl Live {
         self.bound.get(&tid).is_some_and(|bound| self.kernel.leaf(bound.leaf).pid == tid)
     }
 
-    /// Threads that are not where they were bound to.
-    pub(super) fn match_lost(&mut self) -> Result<()> {
+    /// Threads that are not where they were bound to, and are not bound any more.
+    pub(super) fn take_lost(&mut self) -> Vec<u32> {
         let lost: Vec<u32> = self.bound.keys().copied().filter(|tid| !self.is_in_place(*tid)).collect();
-        for tid in lost {
-            self.bound.remove(&tid);
-            self.match_thread(tid)?;
-        }
-        Ok(())
+        lost.iter().for_each(|tid| _ = self.bound.remove(tid));
+        lost
+    }
+
+    /// Look at these again.
+    pub(super) fn match_lost(&mut self) -> Result<()> {
+        self.take_lost().into_iter().try_for_each(|tid| self.match_thread(tid))
     }
 
     /// The CPUs where a thread may run, a bit each; or why a plan cannot rule it.

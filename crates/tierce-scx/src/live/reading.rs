@@ -4,7 +4,7 @@ use super::queue::Told;
 use super::rings::rings;
 use super::{now_ns, Live};
 use crate::kernel::Kernel;
-use crate::threads;
+use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 use tierce_trace::{Event, Seen};
@@ -48,9 +48,11 @@ impl Live {
         let side = self.kernel.side();
         if side.missed != self.missed || self.waiting.len() > WAITING_MAX {
             self.missed = side.missed;
-            self.waiting.clear();
-            self.match_lost()?;
-            self.match_all()?;
+            if self.waiting.len() > WAITING_MAX {
+                self.waiting.clear();
+            }
+            let lost = self.take_lost();
+            self.waiting.look(lost.into_iter().chain(Proc::default().ids()));
         }
         let all = self.hear(longest)? && all;
         let now = Instant::now();
