@@ -195,6 +195,21 @@ fn what_cannot_be_assigned() {
 }
 
 /// Rule by rule: what is bad input, and what it says.
+/// What is proved is that jobs are done within their periods.
+#[test]
+fn a_deadline_beyond_the_period_counts_as_the_period() {
+    let folder = Folder::new("late");
+    let table = folder.with("tasks.csv", "name,work,period,deadline\na,1ms,4ms,8ms\nb,1ms,5ms,3ms\n");
+    for algorithm in ["s-ekg", "nps-f"] {
+        let plan = folder.at("plan.toml");
+        let split = format!("split --cpus 2 --algorithm {algorithm} --output");
+        done(&tierce(&split, &[&plan, &table]));
+        done(&tierce("check", &[&plan]));
+        let plan = std::fs::read_to_string(&plan).unwrap();
+        assert!(plan.contains("load = { period = \"4ms\", work"), "{plan}");
+    }
+}
+
 #[test]
 fn refusals() {
     let folder = Folder::new("bad");

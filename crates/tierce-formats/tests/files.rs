@@ -216,6 +216,28 @@ fn all_plans_are_exported_or_refused() {
 }
 
 /// What is released by a task that is left out has no jobs, and is left out as well.
+/// A processor of half the speed takes twice as long, for switches and timers, too.
+#[test]
+fn overheads_take_as_long_as_the_processor_is_slow() {
+    let text = "Processing_Resource (Type => Regular_Processor, Name => cpu, Speed_Factor => 0.5,
+            System_Timer => (Type => Alarm_Clock, Worst_Overhead => 0.01));
+        Scheduler (Type => Primary_Scheduler, Name => main, Host => cpu,
+            Policy => (Type => Fixed_Priority, Worst_Context_Switch => 0.1));
+        Scheduling_Server (Type => Regular, Name => a, Scheduler => main,
+            Server_Sched_Parameters => (Type => Fixed_Priority_Policy, The_Priority => 10));
+        Operation (Type => Simple, Name => work, Worst_Case_Execution_Time => 1);
+        Transaction (Type => Regular, Name => flow,
+            External_Events => ((Type => Periodic, Name => begin, Period => 10)),
+            Internal_Events => ((Type => Regular, Name => end)),
+            Event_Handlers => ((Type => Activity, Input_Event => begin, Output_Event => end,
+                Activity_Operation => work, Activity_Server => a)));";
+    let plan =
+        import("slow.txt", text, Format::Mast, Unit::Ms).unwrap_or_else(|faults| panic!("{faults}")).text;
+    for costs in ["switch = \"200us\"", "timer = \"20us\"", "work = \"2ms\""] {
+        assert!(plan.contains(costs), "{costs}: {plan}");
+    }
+}
+
 #[test]
 fn what_nothing_releases_is_left_out() {
     let text = "[machine]\ncpus = 1\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\

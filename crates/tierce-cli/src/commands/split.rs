@@ -29,7 +29,7 @@ const VERSION: u32 = 1;
 /// Time is divided into slots; --delta is their number in the shortest period. In each slot a server (a split task, or the tasks of one
 /// CPU or bin, by earliest deadline) has a reserve on one CPU, or at the end of one CPU's slot and the begin of the next one's. All
 /// deadlines are met, with few migrations, even where no partition fits. Deadlines are periods; a shorter one counts as the
-/// period. The table is that of `tierce analyse`, or a task set of ReTAS.
+/// period, and a longer one is not used. The table is that of `tierce analyse`, or a task set of ReTAS.
 ///
 /// Overheads are included: --switch, --timer, --migration and --level go into the plan's costs. Together they are one switch (with
 /// three levels); a job pays for three switches, and a reserve's jitter is four, unless --reserve-jitter is given.
@@ -481,17 +481,18 @@ impl Outcome {
 
     fn task(&self, text: &mut String, found: &Assignment, index: usize, under: &str) {
         let Entry { name, task, offset_ns, .. } = &self.entries[index];
+        let deadline_ns = task.deadline_ns.min(task.period_ns); // what is proved
         let mut load = Vec::new();
         match self.rows.as_ref().map(|rows| &rows[index]) {
             Some(row) if row.period_ns.0 < row.period_ns.1 => {
                 load.push(given("separation", row.period_ns.0));
                 load.push(given("extra", row.period_ns.1 - row.period_ns.0));
-                load.push(given("deadline", task.deadline_ns));
+                load.push(given("deadline", deadline_ns));
             }
             _ => {
                 load.push(given("period", task.period_ns));
-                if task.deadline_ns != task.period_ns {
-                    load.push(given("deadline", task.deadline_ns));
+                if deadline_ns != task.period_ns {
+                    load.push(given("deadline", deadline_ns));
                 }
             }
         }

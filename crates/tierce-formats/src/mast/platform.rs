@@ -202,7 +202,7 @@ impl<'a> Platform<'a> {
                 return Err(fault.value(other));
             }
         }
-        self.switch(group, draft)?;
+        self.switch(group, unit, draft)?;
         let isr = group
             .get("worst_isr_switch")
             .map(|word| self.text.amount(word, self.unit, Round::Up))
@@ -212,24 +212,24 @@ impl<'a> Platform<'a> {
             draft.left_out.push(self.text.left_out(&name.at, "`Worst_ISR_Switch`", why));
         }
         for timer in group.parts("system_timer") {
-            self.timer(timer, cpu.number, draft)?;
+            self.timer(timer, cpu, draft)?;
         }
         Ok(())
     }
 
-    fn timer(&self, timer: &Group, cpu: usize, draft: &mut Draft) -> Result<(), Refusal> {
-        let time = |key: &str, round| match timer.get(key) {
-            Some(word) => self.text.amount(word, self.unit, round),
+    fn timer(&self, timer: &Group, cpu: Cpu, draft: &mut Draft) -> Result<(), Refusal> {
+        let time = |key: &str, unit, round| match timer.get(key) {
+            Some(word) => self.text.amount(word, unit, round),
             None => Ok(0),
         };
-        let takes_ns = time("worst_overhead", Round::Up)?;
+        let takes_ns = time("worst_overhead", cpu.unit, Round::Up)?;
         if timer.kind() != "ticker" {
             draft.timer_ns = draft.timer_ns.max(takes_ns);
             return Ok(());
         }
-        let every_ns = time("period", Round::Down)?;
+        let every_ns = time("period", self.unit, Round::Down)?;
         if takes_ns > 0 && takes_ns < every_ns {
-            draft.interrupts.push((cpu, every_ns, takes_ns));
+            draft.interrupts.push((cpu.number, every_ns, takes_ns));
         }
         let why = "tasks that wait for the tick are released late there, here at once";
         draft.left_out.push(self.text.left_out(
@@ -240,9 +240,10 @@ impl<'a> Platform<'a> {
         Ok(())
     }
 
-    fn switch(&self, group: &Group, draft: &mut Draft) -> Result<(), Refusal> {
+    /// An execution time, as that of operations: of a processor of speed 1.
+    fn switch(&self, group: &Group, unit: Decimal, draft: &mut Draft) -> Result<(), Refusal> {
         let Some(word) = group.get("worst_context_switch") else { return Ok(()) };
-        let ns = self.text.amount(word, self.unit, Round::Up)?;
+        let ns = self.text.amount(word, unit, Round::Up)?;
         if draft.switch_ns > 0 && draft.switch_ns != ns {
             let what = "costs of switches that differ by CPU";
             draft.left_out.push(self.text.left_out(&word.at, what, "all have the largest"));
@@ -269,15 +270,15 @@ impl<'a> Platform<'a> {
                 .fault("processor_must_be_free", host.at.clone(), message)
                 .value(&host.text));
         }
-        let order = self.order(group, draft)?;
+        let order = self.order(group, cpu.unit, draft)?;
         self.root(group, name, key, order, cpu, draft)
     }
 
     /// By its policy.
-    fn order(&self, group: &Group, draft: &mut Draft) -> Result<Order, Refusal> {
+    fn order(&self, group: &Group, unit: Decimal, draft: &mut Draft) -> Result<Order, Refusal> {
         let policy = group.parts("policy").first();
         if let Some(policy) = policy {
-            self.switch(policy, draft)?;
+            self.switch(policy, unit, draft)?;
         }
         match policy.map(Group::kind).as_deref() {
             Some("edf") => Ok(Order::Deadline),
@@ -337,7 +338,7 @@ impl<'a> Platform<'a> {
         let Some(server) = self.servers.get(&server.text.to_ascii_lowercase()).cloned() else {
             return Ok(false);
         };
-        let order = self.order(group, draft)?;
+        let order = self.order(group, server.unit, draft)?;
         let cpu = Cpu { number: server.cpu, unit: server.unit, bit: server.bit };
         let scheduler = Scheduler { node: String::new(), order, cpu, level: server.level + 1 };
         if scheduler.level > LEVELS_MAX {

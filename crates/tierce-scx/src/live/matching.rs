@@ -254,7 +254,7 @@ impl Live {
         lost
     }
 
-    /// Look at these again.
+    /// They are looked at again.
     pub(super) fn match_lost(&mut self) -> Result<()> {
         self.take_lost().into_iter().try_for_each(|tid| self.match_thread(tid))
     }

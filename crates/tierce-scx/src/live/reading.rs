@@ -89,11 +89,11 @@ impl Live {
         Ok(true)
     }
 
-    /// How long the next turn may wait, for requests. Whoever causes records or news without end does not keep others from being
-    /// answered: the former are lost at last, the latter wait.
+    /// How long the next turn may wait, for requests. Records are lost if nobody reads them. News are not: whoever causes them without
+    /// end gets a quarter of the time.
     pub fn rest(&self) -> Duration {
         match (self.behind, self.hears_more) {
-            (true, _) => READ_MAX,
+            (true, _) => Duration::ZERO,
             (false, true) => 3 * READ_MAX,
             (false, false) => TURN,
         }
