@@ -44,6 +44,37 @@ under.rest = {}
 match = { comm = "e*" }
 "#;
 
+/// A plan of several CPUs, where most of it has room on each.
+const SEVERAL: &str = r#"
+[node.top]
+policy = "fixed-priority"
+per_cpu = true
+[node.rt]
+policy = "reservation"
+per_cpu = true
+under.top = { priority = 2 }
+[node.rest]
+policy = "fair"
+default = true
+under.top = { priority = 0 }
+[node.edf]
+policy = "edf"
+per_cpu = true
+under.top = { priority = 1 }
+[task.a]
+under.rt = { cpu = 0, budget = "1ms", period = "20ms" }
+match = { comm = "a" }
+[task.b]
+under.rt = { cpu = "any", budget = "2ms", period = "10ms" }
+match = { comm = "b" }
+[node.c]
+policy = "fair"
+under.rt = { cpu = "any", budget = "1ms", period = "10ms" }
+[tasks.d]
+under.c = { weight = 5 }
+match = { comm = "d*" }
+"#;
+
 /// Plans of the repository, for machines of one CPU and of two, and some more.
 pub fn plans() -> Vec<Plan> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -61,6 +92,7 @@ pub fn plans() -> Vec<Plan> {
     assert!(plans.len() > 60, "{}", plans.len());
     for _ in 0..20 {
         plans.push(Plan::of_text(FORMS, "forms.toml", Options { cpus: 1 }, lowest).unwrap());
+        plans.push(Plan::of_text(SEVERAL, "several.toml", Options { cpus: 4 }, lowest).unwrap());
     }
     plans
 }
@@ -103,6 +135,12 @@ fn keys(policy: u32, of_node: bool, draw: &mut Draw) -> Keys {
     keys
 }
 
+/// Of CPUs where something may be placed.
+fn cpus(draw: &mut Draw) -> Option<Vec<u32>> {
+    let lists = [&[][..], &[], &[], &[0], &[1], &[1, 2], &[0, 1, 2, 3]];
+    (draw.below(4) > 0).then(|| lists[draw.below(lists.len())].to_vec())
+}
+
 /// One that can often be done.
 pub fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
     let edges: Vec<_> = plan.edges.iter().chain(plan.sets.iter().flat_map(|set| &set.under)).collect();
@@ -122,13 +160,14 @@ pub fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
             let own: Keys = if draw.below(3) == 0 { keys(kind, true, draw) } else { Keys::new() };
             let keys = keys(above.policy, false, draw).into_iter().chain(own).collect();
             let policy = policies::by_number(kind).map(|policy| policy.name.to_string());
-            Edit::Create { name: new, policy, under: above.base, keys, who: Vec::new(), cpus: None }
+            let cpus = cpus(draw);
+            Edit::Create { name: new, policy, under: above.base, keys, who: Vec::new(), cpus }
         }
         2..=4 => {
             let (above, tid) = (some(draw), draw.below(99).to_string());
             let keys = keys(above.policy, false, draw);
             let key = if draw.below(9) == 0 { "pid" } else { "tid" };
-            let cpus = (draw.below(3) > 0).then(Vec::new);
+            let cpus = cpus(draw);
             let who = vec![vec![(key.to_string(), tid)]];
             Edit::Create { name: new, policy: None, under: above.base, keys, who, cpus }
         }

@@ -37,6 +37,9 @@ pub trait PlanExt: Sized {
     /// The same while it is in force.
     fn edited_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Result<Self, Faults>;
 
+    /// The operation as a step, if it is one, while this plan is in force.
+    fn step_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Option<Step>;
+
     /// Test every node's law.
     fn admit(&self) -> Admission;
 
@@ -114,6 +117,10 @@ impl PlanExt for Plan {
 
     fn edited_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Result<Self, Faults> {
         self.edited_by(edit, standing, place)
+    }
+
+    fn step_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Option<Step> {
+        self.step(edit, standing, place)
     }
 
     fn admit(&self) -> Admission {

@@ -3,7 +3,7 @@
 use crate::wrong::Wrong;
 use std::rc::Rc;
 use tierce_admission::PlanExt;
-use tierce_plan::{Edit, Plan};
+use tierce_plan::{Edit, Plan, Standing};
 
 /// Where the plan in force is.
 pub trait InForce {
@@ -46,17 +46,22 @@ impl InForce for InMemory {
     }
 
     fn apply(&mut self, edits: &[Edit], after: Option<&Rc<Plan>>) -> Result<(), Wrong> {
-        self.written = Rc::new(edited(&self.written, edits)?);
+        self.written = Rc::new(edited(&self.written, edits, &Standing::default())?);
         self.plan = after.unwrap_or(&self.written).clone();
         Ok(())
     }
 }
 
-/// The plan after these operations, whatever admission says of it.
-pub fn edited(plan: &Plan, edits: &[Edit]) -> Result<Plan, Wrong> {
+/// The plan after these operations, whatever admission says of it. `standing`: on which CPU is what they make, if that is known.
+pub fn edited(plan: &Plan, edits: &[Edit], standing: &Standing) -> Result<Plan, Wrong> {
     let mut plan = plan.clone();
     for edit in edits {
-        plan = plan.edited(edit).map_err(|faults| {
+        let standing = || {
+            let mut all = Standing::of(&plan);
+            all.placed.extend(standing.placed.clone());
+            all
+        };
+        plan = plan.edited_beside(edit, standing).map_err(|faults| {
             let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
             Wrong::new(rule, faults.to_string())
         })?;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tierce_admission::{Admission, Brief, PlanExt, Promise};
 use tierce_guarantee::{follows as follows_from, includes, Guarantee};
-use tierce_plan::{Edit, Plan};
+use tierce_plan::{Edit, Plan, Standing};
 
 /// A plan, to try operations on.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl Trial {
         let mut plan = Plan::clone(&self.plan);
         let mut is_runnable = self.found.not_runnable.is_none();
         for edit in edits {
-            let step = plan.step(edit)?;
+            let step = plan.step_beside(edit, || Standing::of(&plan))?;
             is_runnable = is_runnable && plan.is_runnable_after(&step, plan.machine.cpus);
             plan.take(step);
         }
@@ -170,7 +170,10 @@ impl Trial {
         }
         let after = match self.stepped_by(&edits) {
             Some(after) => after,
-            None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten(), &edits[..]].concat())?)),
+            None => {
+                let all = [&self.unwritten(), &edits[..]].concat();
+                Trial::new(Rc::new(edited(&self.written, &all, &Standing::of(&self.plan))?))
+            }
         };
         let mut tried = self.tried.borrow_mut();
         if tried.len() == TRIED_MAX {

@@ -1,7 +1,7 @@
 //! Operations on a plan, as `tierce ctl` asks for them: what the text is afterwards, and what is refused by name.
 
 use tierce_admission::PlanExt;
-use tierce_plan::{Below, Edit, Keys, Options, Plan, Thread};
+use tierce_plan::{Below, Edit, Keys, Options, Plan, Standing, Step, Thread};
 
 const BASE: &str = r#"# A plan to change.
 [node.top]
@@ -90,6 +90,11 @@ fn thread(comm: &str, tid: u32, cgroup: &str) -> Thread {
 /// The task or set that a thread belongs to.
 fn entry<'p>(plan: &'p Plan, thread: &Thread) -> &'p str {
     plan.entry_of(thread).map_or("", |entry| plan.child_name(plan.entries[entry].target))
+}
+
+/// The operation as a step, if it is one.
+fn step(plan: &Plan, edit: &Edit) -> Option<Step> {
+    plan.step_beside(edit, || Standing::of(plan))
 }
 
 #[test]
@@ -471,7 +476,7 @@ fn an_edge_more() {
     let twice = edited(link("audio", "rt", "budget=1ms period=50ms"));
     let list = "[{ budget = \"2ms\", period = \"10ms\" }, { budget = \"1ms\", period = \"50ms\" }]";
     assert!(text(&twice).contains(&format!("under.rt = {list}")), "{}", text(&twice));
-    assert!(base().step(&link("app", "rt", "budget=1ms period=50ms")).is_none());
+    assert!(step(&base(), &link("app", "rt", "budget=1ms period=50ms")).is_none());
 }
 
 /// What a node has it shares with containers inside of it.
@@ -558,7 +563,7 @@ fn a_firm_child_stays_the_last() {
     for edit in [create("new", Some("fair"), "top", "", &[]), create("new", None, "top", "", &["tid=7"])] {
         let faults = firm.edited(&edit).expect_err("equals run first come, first served").to_string();
         assert!(faults.contains("firm_needs_the_lowest_priority"), "{faults}");
-        assert!(firm.step(&edit).is_none());
+        assert!(step(&firm, &edit).is_none());
     }
     let above = create("new", Some("fair"), "top", "priority=1", &[]);
     assert!(firm.edited(&above).is_ok());
@@ -573,9 +578,9 @@ fn no_priority_comes_above_a_threshold() {
         Plan::parse(&text, "plan.toml").unwrap_or_else(|faults| panic!("{faults}"))
     };
     let (below, above) = (set("job", None, "priority=3"), set("job", None, "priority=4"));
-    assert!(plan("").step(&below).is_some());
+    assert!(step(&plan(""), &below).is_some());
     let plan = plan(", threshold = 3");
-    assert!(plan.step(&below).is_none() && plan.step(&above).is_none());
+    assert!(step(&plan, &below).is_none() && step(&plan, &above).is_none());
     assert!(plan.edited(&below).is_ok());
     let faults = plan.edited(&above).expect_err("3 is below 4").to_string();
     assert!(faults.contains("threshold_not_below_priority"), "{faults}");

@@ -45,6 +45,10 @@ struct Answer {
 #[derive(Default, Deserialize)]
 struct Applied {
     revision: u64,
+    #[serde(default)]
+    placed: BTreeMap<String, u32>,
+    #[serde(default)]
+    limited: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -163,9 +167,14 @@ impl InForce for Control {
         self.seen_at = None;
         let applied: Applied = self.asked(&json!({ "request": "edits", "edits": edits }))?;
         let seen = self.seen.take();
-        // One more than it was: nobody else has changed it.
-        let is_after = seen.is_some_and(|seen| seen.revision + 1 == applied.revision);
-        if let Some(plan) = after.filter(|_| is_after) {
+        // One more than it was: nobody else has changed it. And everything is on the CPU that was expected, or may be.
+        let is_after = seen.is_some_and(|seen| seen.revision + 1 == applied.revision) && !applied.limited;
+        let is_placed = |plan: &&Rc<Plan>| {
+            let placed = plan.placed();
+            placed.len() == applied.placed.len()
+                && placed.iter().all(|(name, cpu)| applied.placed.get(*name) == Some(cpu))
+        };
+        if let Some(plan) = after.filter(|_| is_after).filter(is_placed) {
             self.seen = Some(Seen { revision: applied.revision, plan: plan.clone() });
             self.seen_at = Some(Instant::now());
         }

@@ -8,12 +8,16 @@
 //! edited. So all that is unusual, or refused, or reached by several CPUs is left to that: there are no messages here. Parts that a step
 //! made have no place in the text yet.
 //!
+//! Below a `per_cpu` node something new is placed on a CPU as it would be by way of the text: the placer is asked, of all that the plan
+//! has with `cpu = "any"`. Where something else would have to move for it, there is no step.
+//!
 //! Example: below `rt`, a reservation on CPU 0, `set audio budget=3ms` is the step "edge 2 has the parameters 3ms, 10ms, 10ms".
 
 use super::edit::{Edit, Keys};
 use super::editor::own_key;
 use crate::build::Ids;
-use crate::change::difference::{below, edge_name, on, steps, Difference, Verb};
+use crate::change::difference::{below as below_in_words, edge_name, on, steps, Difference, Verb};
+use crate::model::any_cpu::{Placer, Standing, Unit};
 use crate::model::for_each::text_name;
 use crate::model::{Child, Edge, MatchEntry, Matcher, Node, Plan, Task, NODE_PARAMS};
 use crate::policies::{self, PolicyRecord, KERNEL};
@@ -65,34 +69,46 @@ pub enum Step {
     },
 }
 
+/// Where something new comes.
+struct Below {
+    parent: usize,
+    /// Its CPU is to be chosen; `parent` is on the lowest that it may have.
+    placed: bool,
+    /// CPUs where it may be.
+    affinity: Option<Cpus>,
+    /// Parameters, without its CPU.
+    keys: Keys,
+}
+
 /// Nothing is known of the place of what has no text yet, but the file that it will be in.
 fn unwritten(source: u32) -> Spot {
     Spot { source, ..Spot::default() }
 }
 
 impl Plan {
-    /// The operation as a step, if it is one.
-    pub fn step(&self, edit: &Edit) -> Option<Step> {
+    /// The operation as a step, if it is one. `standing`: what is in force; `placer`: who places what has `cpu = "any"`.
+    pub fn step(&self, edit: &Edit, standing: impl FnOnce() -> Standing, placer: Placer) -> Option<Step> {
         // Tasks of chains are known by their places.
         if !self.chains.is_empty() {
             return None;
         }
-        match edit {
+        let step = match edit {
             Edit::Set { name, under, keys, who } if who.is_empty() => {
                 self.numbers(name, under.as_deref(), keys)
             }
-            Edit::Create { name, policy: Some(policy), under, keys, who, .. } if who.is_empty() => {
-                self.new_node(name, policy, under, keys)
+            Edit::Create { name, policy: Some(policy), under, keys, who, cpus } if who.is_empty() => {
+                self.new_node(name, policy, (under, cpus.as_deref()), keys)
             }
-            Edit::Create { name, policy: None, under, keys, who, .. } => {
-                self.new_task(name, under, keys, who)
+            Edit::Create { name, policy: None, under, keys, who, cpus } => {
+                self.new_task(name, (under, cpus.as_deref()), keys, who)
             }
             Edit::Move { name, tasks: false, from, under, keys } => {
                 self.another_place(name, from.as_deref(), under, keys)
             }
             Edit::Destroy { name, below: _ } => self.gone(name),
             _ => None,
-        }
+        };
+        self.in_place(step?, standing, placer)
     }
 
     fn numbers(&self, name: &str, under: Option<&str>, keys: &Keys) -> Option<Step> {
@@ -122,9 +138,15 @@ impl Plan {
         self.is_usual(&to).then_some(Step::Numbers { edge, to })
     }
 
-    fn new_node(&self, name: &str, policy: &str, under: &str, keys: &Keys) -> Option<Step> {
+    fn new_node(
+        &self,
+        name: &str,
+        policy: &str,
+        (under, cpus): (&str, Option<&[u32]>),
+        keys: &Keys,
+    ) -> Option<Step> {
         let policy = policies::by_name(policy)?;
-        let parent = self.simple_node(under)?;
+        let Below { parent, placed, keys, .. } = self.below(under, cpus, keys)?;
         let above = policies::by_number(self.nodes[parent].policy)?;
         let is_own = |key: &str| own_key(Some(policy), key);
         let gives = |key: &str| policies::position(&above.edge_params, key).is_some();
@@ -153,23 +175,30 @@ impl Plan {
             spot: unwritten(0),
         };
         let edge = self.new_edge(parent, Child::Node(self.nodes.len()), &of_edge, 0)?;
-        Some(Step::Node { node, edge })
+        Some(Step::Node { node, edge: Edge { placed, ..edge } })
     }
 
-    fn new_task(&self, name: &str, under: &str, keys: &Keys, who: &[Keys]) -> Option<Step> {
+    fn new_task(
+        &self,
+        name: &str,
+        (under, cpus): (&str, Option<&[u32]>),
+        keys: &Keys,
+        who: &[Keys],
+    ) -> Option<Step> {
         let [who] = who else { return None };
         let [(key, tid)] = &who[..] else { return None };
         let tid = (key == "tid" && tid.bytes().all(|byte| byte.is_ascii_digit())).then_some(tid)?;
         let tid: u32 = tid.parse().ok()?;
-        let parent = self.simple_node(under)?;
+        let Below { parent, placed, affinity, keys } = self.below(under, cpus, keys)?;
         let source = self.entries.first().map_or(0, |entry| entry.spot.source);
         let can_be = self.is_free(name)
             && self.can_be_first(source)
             && keys.iter().all(|(_, text)| is_plain(text))
             && self.has_room();
-        let edge = self.new_edge(parent, Child::Task(self.tasks.len()), keys, source).filter(|_| can_be)?;
+        let edge = self.new_edge(parent, Child::Task(self.tasks.len()), &keys, source).filter(|_| can_be)?;
+        let edge = Edge { placed, ..edge };
         let spot = unwritten(source);
-        let task = Task { name: name.into(), set: None, load: None, affinity: None, needs: Vec::new(), spot };
+        let task = Task { name: name.into(), set: None, load: None, affinity, needs: Vec::new(), spot };
         let any = [Matcher { tid: Some(tid), ..Matcher::default() }].into();
         let entry =
             MatchEntry { target: Child::Task(self.tasks.len()), any, trusts_names: false, copy: None, spot };
@@ -202,8 +231,7 @@ impl Plan {
 
     fn gone(&self, name: &str) -> Option<Step> {
         let child = self.single(name)?;
-        let edge = self.only_edge(child)?;
-        self.simple_node(&self.nodes[self.edges[edge].parent].base)?;
+        let edge = self.only_edge(child).filter(|edge| self.is_simple(self.edges[*edge].parent))?;
         if let Child::Node(node) = child {
             let about = &self.nodes[node];
             let mut below = self.edges.iter().chain(self.sets.iter().flat_map(|set| set.ways().flatten()));
@@ -291,26 +319,117 @@ impl Plan {
     fn only_edge(&self, child: Child) -> Option<usize> {
         let mut edges = self.edges.iter().enumerate().filter(|(_, edge)| edge.child == child);
         let (at, edge) = edges.next()?;
-        let plain = edge.rank == 0 && !edge.when_spent && !edge.spread && !edge.placed;
+        let plain = edge.rank == 0 && !edge.when_spent && !edge.spread;
         (plain && edges.next().is_none()).then_some(at)
     }
 
-    /// A node of that name that one CPU reaches, by one way.
+    /// A node of that name, of which there is one, that one CPU reaches, by one way.
     fn simple_node(&self, name: &str) -> Option<usize> {
         let at = self.nodes.iter().position(|node| node.base == name && text_name(name) == name)?;
-        let mut above = at;
+        (self.nodes[at].replica.is_none() && self.is_simple(at)).then_some(at)
+    }
+
+    /// One CPU reaches the node, by one way.
+    fn is_simple(&self, node: usize) -> bool {
+        let mut above = node;
         for _ in 0..=policies::limits().depth {
-            let node = &self.nodes[above];
-            if node.replica.is_some() || node.family.is_some() || node.concurrency > 0 {
-                return None;
-            }
-            match &node.roots[..] {
-                [] => above = self.edges[self.only_edge(Child::Node(above))?].parent,
-                [_] => return Some(at),
-                _ => return None,
+            let about = &self.nodes[above];
+            match (&about.roots[..], self.only_edge(Child::Node(above))) {
+                _ if about.family.is_some() || about.concurrency > 0 => return false,
+                ([_], _) => return true,
+                ([], Some(edge)) => above = self.edges[edge].parent,
+                _ => return false,
             }
         }
-        None
+        false
+    }
+
+    /// Where something new comes that is to be below a node of that name. `cpus`: see [`Edit::Create`].
+    fn below(&self, under: &str, cpus: Option<&[u32]>, keys: &Keys) -> Option<Below> {
+        if let Some(parent) = self.simple_node(under) {
+            return Some(Below { parent, placed: false, affinity: None, keys: keys.clone() });
+        }
+        let replicas = self.replicas(under);
+        if replicas.is_empty()
+            || text_name(under) != under
+            || !replicas.iter().all(|(_, at)| self.is_simple(*at))
+        {
+            return None;
+        }
+        let (named, keys): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| key == "cpu");
+        let affinity = match (&named[..], cpus) {
+            ([(_, cpu)], _) => {
+                let on = |(replica, _): &&(u32, usize)| replica.to_string() == *cpu;
+                let (_, parent) = *replicas.iter().find(on)?;
+                return Some(Below { parent, placed: false, affinity: None, keys });
+            }
+            ([], Some([])) => None,
+            ([], Some(cpus)) if cpus.is_sorted_by(|a, b| a < b) && cpus.last() < Some(&self.machine.cpus) => {
+                Some(cpus.iter().copied().collect::<Cpus>())
+            }
+            _ => return None,
+        };
+        let may = |(cpu, _): &&(u32, usize)| affinity.is_none_or(|may| may.has(*cpu));
+        let (_, parent) = *replicas.iter().filter(may).min()?;
+        Some(Below { parent, placed: true, affinity, keys })
+    }
+
+    /// The replicas of a `per_cpu` node, each with its CPU.
+    fn replicas(&self, base: &str) -> Vec<(u32, usize)> {
+        let its =
+            self.nodes.iter().enumerate().filter(|(_, node)| node.base == base && node.family.is_none());
+        its.filter_map(|(at, node)| Some((node.replica?, at))).collect()
+    }
+
+    /// The step, with what is new on the CPU that the placer chooses for it. `None`: what is there would not all stay on its CPU.
+    fn in_place(&self, step: Step, standing: impl FnOnce() -> Standing, placer: Placer) -> Option<Step> {
+        let is_new = |edge: &&Edge| edge.placed && matches!(step, Step::Node { .. } | Step::Task { .. });
+        let new = step.edge().filter(is_new).map(|edge| edge.child);
+        if new.is_none() && !self.edges.iter().any(|edge| edge.placed) {
+            return Some(step);
+        }
+        let mut after = self.clone();
+        after.take(step.clone());
+        let before: Vec<_> = after.edges.iter().map(|edge| after.nodes[edge.parent].replica).collect();
+        let units = after.units_on_their_lowest()?;
+        let names: Vec<_> = units.iter().map(|unit| (unit.child, unit.name.clone())).collect();
+        let placed = placer(after.clone(), &units, &standing()).ok()?;
+        let mut chosen = None;
+        for (child, name) in names {
+            let (at, cpu) = (after.only_edge(child)?, *placed.get(&name)?);
+            if Some(child) == new {
+                let base = &after.nodes[after.edges[at].parent].base;
+                chosen = after.replicas(base).into_iter().find(|(replica, _)| *replica == cpu);
+            } else if before[at] != Some(cpu) {
+                return None;
+            }
+        }
+        let mut step = step;
+        if let (Some((_, parent)), Step::Node { edge, .. } | Step::Task { edge, .. }) = (chosen, &mut step) {
+            edge.parent = parent;
+        }
+        Some(step)
+    }
+
+    /// What has `cpu = "any"`, each now on its lowest CPU, as a placer wants it. `None`: not all of it is that simple.
+    fn units_on_their_lowest(&mut self) -> Option<Vec<Unit>> {
+        let mut units = Vec::new();
+        for at in (0..self.edges.len()).filter(|at| self.edges[*at].placed).collect::<Vec<_>>() {
+            let child = self.edges[at].child;
+            let affinity = match child {
+                Child::Task(task) if self.tasks[task].set.is_none() => self.tasks[task].affinity,
+                Child::Node(_) => None,
+                _ => return None,
+            };
+            self.only_edge(child)?;
+            let mut replicas = self.replicas(&self.nodes[self.edges[at].parent].base);
+            replicas.retain(|(cpu, _)| affinity.is_none_or(|may| may.has(*cpu)));
+            replicas.sort_unstable();
+            self.edges[at].parent = replicas.first()?.1;
+            let cpus = replicas.iter().map(|(cpu, _)| *cpu).collect();
+            units.push(Unit { name: self.child_name(child).to_string(), child, cpus });
+        }
+        Some(units)
     }
 
     /// Nodes from a CPU to this one.
@@ -330,7 +449,7 @@ impl Plan {
         self.is_usual(&edge).then_some(edge)
     }
 
-    /// No law of the parent's policy is about this edge and others, or the node; and nothing would have to be placed anew.
+    /// No law of the parent's policy is about this edge and others, or the node; and no thread of a set would have to be placed anew.
     fn is_usual(&self, edge: &Edge) -> bool {
         let Some(policy) = policies::by_number(self.nodes[edge.parent].policy) else { return false };
         let parent = &self.nodes[edge.parent].params;
@@ -343,7 +462,6 @@ impl Plan {
                 .iter()
                 .all(|name| policies::position(&policy.edge_params, name).is_none())
             && ["warp", "warp_limit", "unwarp"].into_iter().all(zero)
-            && !self.edges.iter().any(placed)
             && !self.sets.iter().flat_map(|set| &set.under).any(placed)
             && !self.edges.iter().chain(self.sets.iter().flat_map(|set| set.ways().flatten())).any(firm)
     }
@@ -545,12 +663,12 @@ impl Step {
 /// In words, of a node that has these edges above it, and no replicas.
 fn node_detail(plan: &Plan, node: &Node, above: &[&Edge]) -> String {
     let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
-    policy.to_string() + &below(plan, above.iter().copied(), false)
+    policy.to_string() + &below_in_words(plan, above.iter().copied(), false)
 }
 
 /// In words, of a task that has these.
 fn child_detail(plan: &Plan, above: &[&Edge], affinity: Option<Cpus>) -> String {
-    let text = below(plan, above.iter().copied(), false) + &on(affinity);
+    let text = below_in_words(plan, above.iter().copied(), false) + &on(affinity);
     text.trim_start_matches(", ").to_string()
 }
 
@@ -575,7 +693,7 @@ mod tests {
             for _ in 0..60 {
                 let edit = edit(&model, &mut draw);
                 let anew = text.written_anew(&edit, &Standing::of(&text), lowest);
-                match (model.step(&edit), anew) {
+                match (model.step(&edit, || Standing::of(&model), lowest), anew) {
                     (Some(step), Ok(anew)) => {
                         steps[step.kind()] += 1;
                         let change = Change::between(&text, &anew).unwrap();

@@ -5,10 +5,10 @@
 
 use super::edit::Edit;
 use super::editor::Editor;
-use crate::model::any_cpu::{Placer, Standing};
+use crate::model::any_cpu::{Placed, Placer, Standing, Unit};
 use crate::model::{Options, Plan};
 use crate::resolve::documents;
-use crate::text::faults::Faults;
+use crate::text::faults::{Fault, Faults};
 use crate::text::source::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Plan {
                     *document = document.to_string().parse().unwrap_or_default();
                 }
             }
-            if let Some(step) = model.step(edit) {
+            if let Some(step) = model.step(edit, || standing.clone(), as_it_stands) {
                 model.take(step);
             }
         }
@@ -40,6 +40,12 @@ impl Plan {
         }
         documents::from_sources(&sources, Options { cpus: self.machine.cpus }, standing, placer)
     }
+}
+
+/// Where it is, or will be.
+fn as_it_stands(_: Plan, units: &[Unit], standing: &Standing) -> Result<Placed, Vec<Fault>> {
+    let of = |unit: &Unit| standing.placed.get(&unit.name).copied().unwrap_or(unit.cpus[0]);
+    Ok(units.iter().map(|unit| (unit.name.clone(), of(unit))).collect())
 }
 
 impl Edit {

@@ -18,8 +18,7 @@ impl Live {
     pub(crate) fn match_again(&mut self, old: &Plan) -> Result<()> {
         self.guard_classes()?;
         let mut again = std::mem::take(&mut self.homeless);
-        let all = std::mem::take(&mut self.forgotten);
-        let new = self.plan.new_entries(old).filter(|_| !all);
+        let new = self.plan.new_entries(old);
         let named = |new: &Vec<usize>| {
             let tids: Option<Vec<_>> = new.iter().map(|&entry| self.plan.entries[entry].tids()).collect();
             tids.map(|tids| tids.concat())
@@ -27,7 +26,8 @@ impl Live {
         let (Some(named), Some(new)) = (new.as_ref().and_then(named), &new) else { return self.match_all() };
         again.extend(named);
         again.extend(self.bound.iter().filter(|(_, bound)| new.contains(&bound.entry)).map(|(tid, _)| *tid));
-        again.into_iter().try_for_each(|tid| self.match_thread(tid))
+        again.into_iter().try_for_each(|tid| self.match_thread(tid))?;
+        self.look_again()
     }
 
     /// The oldest first: of two that fit a task equally well that gets it.

@@ -357,13 +357,22 @@ impl Live {
         self.revision += 1;
         self.ids = ids;
         self.copies.keep(&self.plan);
-        self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
+        let stays = |entry: &mut usize| {
+            let new = entries.get(old.child_name(old.entries[*entry].target));
+            *entry = new.copied().unwrap_or(0);
+            new.is_some()
+        };
         let mut orphans = Vec::new();
         self.bound.retain(|tid, bound| {
-            let entry = entries.get(old.child_name(old.entries[bound.entry].target));
-            bound.entry = entry.copied().unwrap_or(0);
-            orphans.extend(entry.is_none().then_some(*tid));
-            entry.is_some()
+            let stays = stays(&mut bound.entry);
+            orphans.extend((!stays).then_some(*tid));
+            stays
+        });
+        let homeless = &mut self.homeless;
+        self.left_out.retain(|tid, out| {
+            let stays = stays(&mut out.entry);
+            homeless.extend((!stays).then_some(*tid));
+            stays
         });
         orphans
     }

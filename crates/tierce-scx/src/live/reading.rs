@@ -11,7 +11,7 @@ use tierce_trace::{Event, Seen};
 
 /// How long events are read before news of threads are heard, and how long these are heard before somebody is answered: where much
 /// happens neither may ever be done.
-const READ_MAX: Duration = Duration::from_millis(2);
+pub(super) const READ_MAX: Duration = Duration::from_millis(2);
 /// News that wait. Where there are more, all threads are looked at.
 const WAITING_MAX: usize = 1 << 16;
 /// How long news of threads and events wait, at most, before they are taken in.
@@ -65,7 +65,7 @@ impl Live {
     }
 
     /// What waits, for about that long; whether that was all.
-    fn hear(&mut self, longest: Duration) -> Result<bool> {
+    pub(super) fn hear(&mut self, longest: Duration) -> Result<bool> {
         let begun = Instant::now();
         while let Some((id, told)) = self.waiting.next() {
             match told {

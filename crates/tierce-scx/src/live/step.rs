@@ -3,9 +3,10 @@
 //! The text is written when somebody wants it ([`Live::write`]). An operation that is no step, or that something refuses, is left to the
 //! long way, by the text: nothing has changed then, and there are the messages.
 
+use super::reading::READ_MAX;
 use super::unwritten::Unwritten;
 use super::{Bound, Live};
-use crate::threads;
+use crate::threads::{self, Proc};
 use anyhow::Result;
 use std::rc::Rc;
 use tierce_admission::PlanExt;
@@ -25,7 +26,8 @@ impl Live {
         if self.unwritten.as_ref().is_some_and(|unwritten| unwritten.edits.len() >= UNWRITTEN_MAX) {
             return Ok(None);
         }
-        let Some(step) = self.plan.step(edit).filter(|step| self.can_step(step)) else { return Ok(None) };
+        let step = self.plan.step_beside(edit, || self.standing());
+        let Some(step) = step.filter(|step| self.can_step(step)) else { return Ok(None) };
         let differences = step.differences(&self.plan);
         if self.unwritten.is_none() {
             self.unwritten = Some(Unwritten { written: self.plan.clone(), edits: Vec::new() });
@@ -51,15 +53,16 @@ impl Live {
         Ok(Some(differences))
     }
 
-    /// Who found no place may find one now.
-    fn look_again(&mut self) -> Result<()> {
-        self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
-        match std::mem::take(&mut self.forgotten) {
-            true => self.match_all(),
-            false => {
-                std::mem::take(&mut self.homeless).into_iter().try_for_each(|tid| self.match_thread(tid))
-            }
+    /// Who found no place may find one now. A user can have any number of these: they are looked at in turn, like news, and whoever
+    /// asked for the change waits for a few of them only.
+    pub(super) fn look_again(&mut self) -> Result<()> {
+        std::mem::take(&mut self.homeless).into_iter().try_for_each(|tid| self.match_thread(tid))?;
+        if std::mem::take(&mut self.forgotten) {
+            self.waiting.look(Proc::default().ids());
         }
+        self.waiting.look(self.left_out.keys().copied());
+        self.hears_more = !self.hear(READ_MAX)?;
+        Ok(())
     }
 
     /// Whether the text of the plan is not as the plan is.
@@ -129,7 +132,8 @@ impl Live {
         let Step::Task { task, edge, tid, .. } = &step else { return Ok(false) };
         let tid = *tid;
         let info = |id| PlanChange { tasks: vec![TaskInfo::of(task, id)], ..PlanChange::default() };
-        let made = self.made((TASK, 1, Cpus::ALL, NodeParams::default()), edge, &task.name, info);
+        let allowed = task.affinity.unwrap_or(Cpus::ALL);
+        let made = self.made((TASK, 1, allowed, NodeParams::default()), edge, &task.name, info);
         let Some((leaf, above)) = made else { return Ok(false) };
         self.took(step, leaf, above);
         self.bound.values_mut().for_each(|bound| bound.entry += 1);
@@ -185,7 +189,13 @@ impl Live {
         }
         if let Some(entry) = self.plan.entries.iter().position(|entry| entry.target == Child::Task(task)) {
             self.bound.values_mut().for_each(|bound| bound.entry -= usize::from(bound.entry > entry));
-            self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
+            let homeless = &mut self.homeless;
+            self.left_out.retain(|tid, out| {
+                let waited = out.entry == entry;
+                homeless.extend(waited.then_some(*tid));
+                out.entry -= usize::from(out.entry > entry);
+                !waited
+            });
         }
         self.took(step, 0, 0);
         match its {

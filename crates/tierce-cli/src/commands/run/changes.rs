@@ -6,6 +6,7 @@ use crate::journal::{report, report_all, Level};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
@@ -108,6 +109,12 @@ struct Applied<'a> {
     /// That of the plan in force, afterwards.
     revision: u64,
     changes: Vec<Changed<'a>>,
+    /// Where everything with `cpu = "any"` is.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    placed: BTreeMap<&'a str, u32>,
+    /// A thread may run on some CPUs only, and so may what was made for it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    limited: bool,
     /// What held before, as `tierce check` proves it, and does not hold with this.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     not_proved: &'a [String],
@@ -142,6 +149,8 @@ impl Applied<'_> {
             applied,
             revision,
             changes,
+            placed: plan.placed().into_iter().collect(),
+            limited: false,
             not_proved: &[],
             reloaded: None,
             needs_reload: false,
@@ -189,7 +198,9 @@ pub fn edits(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, o
         written(live)?;
         let plan = live.plan().as_ref().clone();
         let plan = edits.iter().try_fold(plan, |plan, edit| plan.edited_beside(edit, || live.standing()));
-        say(&changed_to(live, plan, manner, service, keep)?, out)?;
+        let mut applied = changed_to(live, plan, manner, service, keep)?;
+        mark_limited(&edits, &mut applied);
+        say(&applied, out)?;
     }
     if !manner.dry_run {
         edits.iter().for_each(|edit| remember(live, service, edit));
@@ -245,6 +256,7 @@ fn change(
                 let not_proved = before.map_or(Vec::new(), |before| not_proved(&before, live.plan()));
                 let mut applied = Applied::new(live.plan(), true, live.revision(), &differences);
                 applied.not_proved = &not_proved;
+                applied.limited = is_limited(edit);
                 service.said.extend(applied.changes.iter().map(|change| change.text.to_string()));
                 service.said.extend(not_proved.iter().map(|fault| format!("warning: {fault}")));
                 return say(&applied, out);
@@ -255,7 +267,20 @@ fn change(
     }
     written(live)?;
     let plan = live.plan().edited_beside(edit, || live.standing());
-    say(&changed_to(live, plan, manner, service, keep)?, out)
+    let mut applied = changed_to(live, plan, manner, service, keep)?;
+    mark_limited(std::slice::from_ref(edit), &mut applied);
+    say(&applied, out)
+}
+
+/// What it makes may only be where its thread may run.
+fn is_limited(edit: &Edit) -> bool {
+    matches!(edit, Edit::Create { cpus: Some(cpus), .. } if !cpus.is_empty())
+}
+
+fn mark_limited(edits: &[Edit], applied: &mut Value) {
+    if edits.iter().any(is_limited) {
+        applied["limited"] = true.into();
+    }
 }
 
 /// The plan that operations have made of the one in force, if it can be enforced.
