@@ -61,7 +61,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_reservation(P, V) \
-	P(4, reservation, "reservation", 0, \
+	P(4, reservation, "reservation", TIERCE_BUDGETS, \
 	  V("order", CHOICE, 0, 1, 0, "edf, fixed-priority: the order of the servers") \
 	  V("replenishment", CHOICE, 0, 5, 0, \
 	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget is replenished") \

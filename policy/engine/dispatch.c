@@ -135,7 +135,7 @@ static inline int policy_tell(u32 edge, u32 kind, u64 now)
 #undef CALL
 	return error;
 }
-/* Does announce() matter to it? May its nodes be spread? */
+/* Does announce() matter to it? May its nodes be spread? Does it give budgets? */
 #define P(number, prefix, name, flags, np, ep) \
 	if (((flags)&FLAG) && PORT_USES(number) && kind == (number)) \
 		return true;
@@ -148,6 +148,13 @@ static inline bool policy_heeds_deadlines(u32 kind)
 #undef FLAG
 #define FLAG TIERCE_SPREADS
 static inline bool policy_spreads(u32 kind)
+{
+	TIERCE_POLICY_LIST(P, )
+	return false;
+}
+#undef FLAG
+#define FLAG TIERCE_BUDGETS
+static inline bool policy_gives_budgets(u32 kind)
 {
 	TIERCE_POLICY_LIST(P, )
 	return false;

@@ -277,6 +277,31 @@ fn who_may_not_move_waits_for_the_budget() {
     assert_eq!(run.report.idle_while_waiting.unwrap().total_ns, 0);
 }
 
+/// Two tasks begin on one of two CPUs that are never idle, since tasks of a lower priority are busy there. Below a budget of 38 ms in
+/// 50 ms on each CPU one of them goes to the other CPU, and each has the 30 ms that it wants.
+#[test]
+fn a_budget_that_nobody_uses_on_another_cpu_is_used() {
+    let plan = parse(
+        "machine.cpus = 2\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n\
+         [node.system]\npolicy = \"reservation\"\nper_cpu = true\nunder.top = { priority = 2 }\n\
+         [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { priority = 0 }\n\
+         under.system = { cpu = \"all\", budget = \"38ms\", period = \"50ms\" }\n\
+         [task.user-0]\nunder.top = { cpu = 0, priority = 1 }\nload = \"busy\"\n\
+         [task.user-1]\nunder.top = { cpu = 1, priority = 1 }\nload = \"busy\"\n\
+         [task.a]\nunder.rest = {}\nload = { period = \"50ms\", work = \"30ms\" }\n\
+         [task.once]\nunder.rest = {}\nload = { phases = [{ run = \"1ms\" }, { sleep = \"100s\" }] }\n\
+         [task.b]\nunder.rest = {}\nload = { period = \"50ms\", work = \"30ms\" }\n",
+    );
+    let run = run(&plan, 10_000 * MS, 1);
+    println!("{}", moves(&run));
+    for name in ["a", "b"] {
+        let task = run.task(name);
+        assert!(task.cpu_ns >= 5_900 * MS, "{name}: {} ms", task.cpu_ns / MS);
+    }
+    // They stay there.
+    assert!(run.report.moves.unwrap().total() <= 2, "{}", moves(&run));
+}
+
 /// Two threads of one user beside four of another, with a copy of a node for each; one budget on each CPU has the period in which tasks
 /// are given to other CPUs. Sources of other tasks make CPUs idle at times.
 #[test]

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Tasks that wait are given to CPUs that serve them earlier; those of an offline CPU to any. */
 
-/* A replica without tasks, below a replica of another spread node that its CPU serves at this moment: a task that comes has a
- * share there. (Below anything else nobody can tell whether it would be served at all.) */
-static inline bool replica_has_place(u32 replica)
+/* Of a replica without tasks, would one that comes have time there? If its CPU serves a replica of another spread node above it at this
+ * moment, and if it has a budget that is not spent. (Below anything else nobody can tell whether it would be served at all.) */
+TIERCE_FN int replica_has_place(u32 replica)
 {
-	u32 above = edge_at(node_at(replica)->first_parent)->parent;
-	return node_at(above)->family && node_at(above)->running;
+	u32 edge = node_at(replica)->first_parent, above = edge_at(edge)->parent;
+	if (node_at(above)->family && node_at(above)->running)
+		return 1;
+	for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		above = edge_at(edge)->parent;
+		if (!(edge_at(edge)->flags & (EDGE_SPENT | EDGE_SHUT)) && policy_gives_budgets(node_at(above)->kind) &&
+		    replica_is_open(above))
+			return 1;
+	}
+	return 0;
 }
 
 /* By how much the waiting child would be better off on another CPU. */
