@@ -23,6 +23,7 @@ use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use news::News;
 use queue::Queue;
+use rings::Backlog;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -119,7 +120,7 @@ pub struct Live {
     /// How long the chains of the plan take.
     chains: Option<Chains>,
     renumber: Renumber,
-    events: Rc<RefCell<Vec<u8>>>,
+    events: Rc<RefCell<Backlog>>,
     entries: Rc<RefCell<Vec<u8>>>,
     pub(crate) news: Rc<RefCell<Vec<News>>>,
     /// News that are not taken in yet.
@@ -166,10 +167,10 @@ impl Live {
     /// Build in an empty kernel side, attach, bind the threads there are.
     pub fn enforce(plan: Plan, mut kernel: Kernel) -> Result<Live> {
         let ids = build(&plan, &kernel)?;
-        let events = Rc::new(RefCell::new(Vec::new()));
+        let events = Rc::new(RefCell::new(Backlog::default()));
         let entries = Rc::new(RefCell::new(Vec::new()));
         let news = Rc::new(RefCell::new(Vec::new()));
-        let rings = rings::rings(&kernel, [&events, &entries], &news)?;
+        let rings = rings::rings(&kernel, (&events, &entries), &news)?;
         let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
         let ran_before =
             outside.filter_map(|live| Some((live.thread.tid, threads::ran_ns(live.thread.tid)?)));

@@ -1,11 +1,11 @@
-//! News that are not taken in yet: of each thread what was told last, taken in thread after thread.
+//! News that are not taken in yet: of each thread what was told last, taken in thread after thread, in the order in which they came.
 //!
 //! Any user can cause news without end, and to take one in is some ten system calls. So a turn takes in as many as a few milliseconds
-//! allow, and the next goes on with the thread after: nobody's news wait for those of a thread that has more of them.
+//! allow, and the next goes on. What is told again of a thread that waits has its place, so nobody's news wait for those of a thread that
+//! has more of them; and what is told later waits behind it, so nobody's wait for those of threads that were begun since.
 
 use super::news::{News, NEWS_BACK, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
-use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Unbounded};
+use std::collections::{HashMap, VecDeque};
 use tierce_policy::Error;
 
 /// What was told, and what is to be done.
@@ -31,9 +31,9 @@ type Key = (u32, u8);
 /// News, by thread.
 #[derive(Default)]
 pub struct Queue {
-    told: BTreeMap<Key, Told>,
-    /// The last that was taken.
-    at: Key,
+    told: HashMap<Key, Told>,
+    /// Each of them once.
+    order: VecDeque<Key>,
 }
 
 impl Queue {
@@ -56,19 +56,23 @@ impl Queue {
             _ => (2, Told::Look), // nobody tells such a thing
         };
         let id = if slot == 4 { 0 } else { news.id };
-        self.told.insert((id, slot), told);
+        self.tell((id, slot), told);
+    }
+
+    fn tell(&mut self, key: Key, told: Told) {
+        if self.told.insert(key, told).is_none() {
+            self.order.push_back(key);
+        }
     }
 
     /// These threads are to be looked at.
     pub fn look(&mut self, tids: impl IntoIterator<Item = u32>) {
-        self.told.extend(tids.into_iter().map(|tid| ((tid, 2), Told::Look)));
+        tids.into_iter().for_each(|tid| self.tell((tid, 2), Told::Look));
     }
 
     /// The next to be taken in.
     pub fn next(&mut self) -> Option<(u32, Told)> {
-        let after = self.told.range((Excluded(self.at), Unbounded)).next();
-        let (&key, _) = after.or_else(|| self.told.iter().next())?;
-        self.at = key;
+        let key = self.order.pop_front()?;
         self.told.remove(&key).map(|told| (key.0, told))
     }
 
@@ -80,6 +84,7 @@ impl Queue {
     /// None of them is needed.
     pub fn clear(&mut self) {
         self.told.clear();
+        self.order.clear();
     }
 
     /// New threads that nobody has looked at yet, and the leaves with which they began.
@@ -102,7 +107,7 @@ mod tests {
     #[test]
     fn everybody_has_a_turn_however_much_news_one_thread_has() {
         let mut queue = Queue::default();
-        for id in [5, 7, 9] {
+        for id in [5, 9, 7] {
             queue.add(&news(NEWS_NAME, id));
         }
         let mut heard = Vec::new();
@@ -112,8 +117,23 @@ mod tests {
             queue.add(&news(NEWS_NAME, 5)); // once more, whenever something was heard
             queue.add(&news(NEWS_NAME, 5));
         }
-        assert_eq!(heard, [5, 7, 9, 5, 5, 5, 5]);
+        assert_eq!(heard, [5, 9, 7, 5, 5, 5, 5]);
         assert_eq!(queue.len(), 1);
+    }
+
+    /// Numbers of threads grow, until they begin anew.
+    #[test]
+    fn whoever_waits_is_not_behind_those_that_are_begun_later() {
+        for first in [10, 30_000] {
+            let mut queue = Queue::default();
+            (100..103).for_each(|id| queue.add(&news(NEWS_THREAD, id)));
+            let mut heard = Vec::new();
+            for number in 0..6 {
+                (0..2).for_each(|more| queue.add(&news(NEWS_THREAD, first + 2 * number + more)));
+                heard.push(queue.next().unwrap().0);
+            }
+            assert_eq!(heard, [100, 101, 102, first, first + 1, first + 2]);
+        }
     }
 
     #[test]
@@ -128,21 +148,21 @@ mod tests {
         assert!(queue.next().is_none());
         // It had lost its place, and may have it again.
         queue.add(&news(NEWS_LOST | 6 << 8, 3));
-        queue.add(&news(NEWS_BACK, 3));
         queue.add(&news(NEWS_PROCESS, 3));
+        queue.add(&news(NEWS_BACK, 3));
         queue.add(&news(NEWS_CPU, 1));
         queue.add(&news(NEWS_CPU, 2));
-        assert!(
-            matches!(queue.next(), Some((3, Told::Process))),
-            "the turn is with what comes after the last"
-        );
         queue.look([3, 9]);
-        assert!(matches!(queue.next(), Some((9, Told::Look))));
-        assert!(matches!(queue.next(), Some((0, Told::Cpus))));
         assert!(matches!(queue.next(), Some((3, Told::Back))));
+        assert!(matches!(queue.next(), Some((3, Told::Process))));
+        assert!(matches!(queue.next(), Some((0, Told::Cpus))));
         assert!(matches!(queue.next(), Some((3, Told::Look))));
-        queue.add(&news(NEWS_CPU, 2));
+        queue.look([9, 3]);
+        assert!(matches!(queue.next(), Some((9, Told::Look))));
+        assert_eq!(queue.len(), 1);
         queue.clear();
         assert!(queue.next().is_none() && queue.len() == 0);
+        queue.add(&news(NEWS_CPU, 2));
+        assert!(matches!(queue.next(), Some((0, Told::Cpus))));
     }
 }

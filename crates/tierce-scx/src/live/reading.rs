@@ -30,9 +30,9 @@ impl Live {
 
     /// Another object's rings from now on, after all that the old one's have.
     pub(crate) fn hear_from(&mut self, kernel: Kernel) -> Result<Kernel> {
-        let rings = rings(&kernel, [&self.events, &self.entries], &self.news)?;
+        let rings = rings(&kernel, (&self.events, &self.entries), &self.news)?;
         for ring in &mut self.rings {
-            ring.drain(Duration::MAX)?;
+            ring.drain_present()?;
         }
         self.rings = rings;
         self.stats.waits_are_forgotten(); // the new object is not told how they end
@@ -114,13 +114,13 @@ impl Live {
     /// Events of the loader itself, after what was collected so far.
     pub(crate) fn tell(&mut self, events: &[Event]) {
         let mut list = self.events.borrow_mut();
-        events.iter().for_each(|event| list.extend_from_slice(&event.to_bytes()));
+        events.iter().for_each(|event| list.bytes.extend_from_slice(&event.to_bytes()));
     }
 
     /// Take over what the kernel side has told, and free what dead threads left.
     pub(crate) fn collect(&mut self) -> Result<()> {
-        self.rings[0].drain(Duration::MAX)?;
-        self.rings[1].drain(Duration::MAX)?;
+        self.rings[0].drain_present()?;
+        self.rings[1].drain_present()?;
         self.reap()
     }
 
@@ -133,31 +133,34 @@ impl Live {
     fn read(&mut self, longest: Duration, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let begun = Instant::now();
         loop {
-            let records = self.rings[0].drain(Duration::ZERO)?;
-            let entries = self.rings[1].drain(Duration::ZERO)?;
-            self.behind = !records || !entries;
-            self.take_in(keep)?;
+            // First what was collected for a change of the plan.
+            let mut all = true;
+            if self.events.borrow().is_empty() {
+                all = self.rings[0].drain(Duration::ZERO)? & self.rings[1].drain(Duration::ZERO)?;
+            }
+            self.behind = !(self.take_in(keep)? && all);
             if !self.behind || begun.elapsed() >= longest {
                 return Ok(());
             }
         }
     }
 
-    /// What has been read.
-    fn take_in(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        let side = self.kernel.side();
-        let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
-        if side.lost != self.lost {
-            let value = side.lost - self.lost;
-            self.lost = side.lost;
+    /// Some of what has been read; whether that was all.
+    fn take_in(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<bool> {
+        let lost = self.kernel.side().lost + self.events.borrow().dropped;
+        let mut events = std::mem::take(&mut *self.events.borrow_mut());
+        if lost != self.lost {
+            let value = lost - self.lost;
+            self.lost = lost;
             let kind = tierce_trace::Kind::Lost as u16;
             let event = Event { now_ns: now_ns(), kind, cpu: 0, a: 0, b: 0, pad: 0, value };
-            bytes.extend_from_slice(&event.to_bytes());
+            events.bytes.extend_from_slice(&event.to_bytes());
         }
+        let some = events.some();
         let mut entries = self.entries.borrow_mut();
-        keep(&bytes, &entries)?;
+        keep(some, &entries)?;
         entries.clear();
-        for chunk in bytes.chunks_exact(32) {
+        for chunk in some.chunks_exact(32) {
             let seen = self.renumber.event(&Event::from_bytes(chunk.try_into().context("an event")?));
             match &seen {
                 Seen::Event(event) => self.stats.event(event),
@@ -171,9 +174,9 @@ impl Live {
                 measure.seen(seen);
             }
         }
-        bytes.clear();
-        *self.events.borrow_mut() = bytes;
-        Ok(())
+        let all = events.taken();
+        *self.events.borrow_mut() = events;
+        Ok(all)
     }
 
     /// Leaves whose threads are gone, and that were not freed at once.

@@ -2,10 +2,13 @@
 
 use anyhow::{ensure, Result};
 use libbpf_sys as sys;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_void};
 use std::io::Error;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
+
+/// Records between two looks at the clock.
+const AT_ONCE: sys::size_t = 1024;
 
 pub(super) type Take = Box<dyn FnMut(&[u8])>;
 
@@ -26,9 +29,26 @@ impl Ring {
         0
     }
 
+    /// Pass on the records that there are by now. More may come meanwhile, without end.
+    pub fn drain_present(&mut self) -> Result<()> {
+        // SAFETY: a valid ring, which has one buffer.
+        let ring = unsafe { sys::ring_buffer__ring(self.raw.as_ptr(), 0) };
+        // SAFETY: a valid buffer.
+        let end = unsafe { sys::ring__producer_pos(ring) };
+        loop {
+            // SAFETY: a valid ring.
+            let count = unsafe { sys::ring_buffer__consume_n(self.raw.as_ptr(), AT_ONCE) };
+            ensure!(count >= 0, "reading records: {}", Error::from_raw_os_error(-count));
+            // SAFETY: a valid buffer. Positions only grow, and may wrap.
+            let left = end.wrapping_sub(unsafe { sys::ring__consumer_pos(ring) }) as c_long;
+            if count == 0 || left <= 0 {
+                return Ok(());
+            }
+        }
+    }
+
     /// Pass on the records there are, for about that long: they may come faster than they are read. Whether that was all.
     pub fn drain(&mut self, longest: Duration) -> Result<bool> {
-        const AT_ONCE: sys::size_t = 1024;
         let begun = Instant::now();
         loop {
             // SAFETY: a valid ring.
