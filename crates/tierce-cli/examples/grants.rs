@@ -1,7 +1,10 @@
 //! Asks the manager for CPU time, many times, and compares its books with the plan in force, with what admission control proves of it, and
 //! with the kernel's graph. `bench/manager/run` starts it in a virtual machine.
 //!
-//!     grants churn BOOKS RATE SECONDS EVERY   so many grants and revocations per second; compared after each, or after so many
+//!     grants churn BOOKS RATE SECONDS EVERY   so many grants and revocations per second, compared after each: books and the edges that
+//!                                             the kernel has are copied after each, and at the end the books are compared with these
+//!                                             edges, and with what is proved of a plan that has them. After so many, with the plan in
+//!                                             force and the whole graph, too, at once
 //!     grants restarts BOOKS COUNT COMMAND...  the manager, which COMMAND starts, is killed so often at a random moment
 //!
 //! Prints one line of JSON; 1: something did not agree.
@@ -18,8 +21,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_manager::{check, Books, Trial};
-use tierce_plan::{Options, Plan, Source, Sources, Standing};
+use tierce_manager::{check, Books, Target, Trial};
+use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
 
 #[path = "../../../tests/draw.rs"]
 mod draw;
@@ -96,6 +99,24 @@ struct Checker {
     boot: String,
     checks: u64,
     wrong: Vec<String>,
+    pictures: Vec<Picture>,
+}
+
+/// Books, and what the kernel has, at one moment between two requests.
+struct Picture {
+    books: String,
+    /// Edges with the manager's names.
+    edges: Vec<Granted>,
+}
+
+/// What `status` says of a budget, as the kernel has it.
+#[derive(Clone, Deserialize, PartialEq)]
+struct Granted {
+    name: String,
+    tid: Option<u32>,
+    parent: String,
+    budget_ns: Option<u64>,
+    period_ns: Option<u64>,
 }
 
 impl Checker {
@@ -103,7 +124,7 @@ impl Checker {
         let status = asked(json!({ "request": "status" }))?;
         let cpus = status["cpus"].as_u64().context("cpus")? as u32;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_string();
-        Ok(Checker { books: books.into(), cpus, boot, checks: 0, wrong: Vec::new() })
+        Ok(Checker { books: books.into(), cpus, boot, checks: 0, wrong: Vec::new(), pictures: Vec::new() })
     }
 
     fn books(&self) -> Result<Books> {
@@ -111,19 +132,50 @@ impl Checker {
         Books::read(&text, &self.boot).map_err(anyhow::Error::msg)
     }
 
+    /// To be compared later: that takes longer than a request.
+    fn picture(&mut self) -> Result<()> {
+        let books = std::fs::read_to_string(&self.books)?;
+        let status = asked(json!({ "request": "status" }))?;
+        let mut edges = Vec::<Granted>::deserialize(&status["promises"])?;
+        edges.retain(|edge| edge.name.starts_with(tierce_manager::PREFIX));
+        self.pictures.push(Picture { books, edges });
+        Ok(())
+    }
+
+    /// `base`: the plan without guarantees.
+    fn compare_pictures(&mut self, base: &Trial) -> Result<u64> {
+        let pictures = std::mem::take(&mut self.pictures);
+        for (number, picture) in pictures.iter().enumerate() {
+            let books = Books::read(&picture.books, &self.boot).map_err(anyhow::Error::msg)?;
+            let edits: Vec<Edit> =
+                picture.edges.iter().map(|edge| edge.created(&books)).collect::<Result<_>>()?;
+            let wrong = match base.edited(edits.into()) {
+                Ok(trial) => check(&books, &trial),
+                Err(wrong) => vec![wrong.to_string()],
+            };
+            self.wrong.extend(wrong.into_iter().map(|wrong| format!("after {}: {wrong}", number + 1)));
+        }
+        Ok(pictures.len() as u64)
+    }
+
     fn compare(&mut self) -> Result<()> {
+        let trial = self.trial()?;
         let books = self.books()?;
+        self.wrong.extend(check(&books, &trial));
+        self.graph(&books)?;
+        self.checks += 1;
+        Ok(())
+    }
+
+    /// The plan in force.
+    fn trial(&self) -> Result<Trial> {
         let in_force: InForce = serde_json::from_value(asked(json!({ "request": "plan" }))?)?;
         let source = |it: &Text| Arc::new(Source::new(it.name.clone(), it.text.clone()));
         let mut standing = Standing::default();
         standing.placed = in_force.placed.into_iter().collect();
         let sources = Sources(in_force.sources.iter().map(source).collect());
         let plan = Plan::from_sources_after(&sources, Options { cpus: self.cpus }, &standing);
-        let trial = Trial::new(Rc::new(plan.map_err(|faults| anyhow::anyhow!("{faults}"))?));
-        self.wrong.extend(check(&books, &trial));
-        self.graph(&books)?;
-        self.checks += 1;
-        Ok(())
+        Ok(Trial::new(Rc::new(plan.map_err(|faults| anyhow::anyhow!("{faults}"))?)))
     }
 
     /// Each guarantee is an edge in the kernel, with its budget and period, and no other has the manager's name.
@@ -159,6 +211,27 @@ impl Checker {
     }
 }
 
+impl Granted {
+    /// The operation by which a plan has this edge. A thread that is not at its place yet is in the books.
+    fn created(&self, books: &Books) -> Result<Edit> {
+        let mut requests = books.all().filter(|request| request.name() == self.name);
+        let tid = requests.next().and_then(|request| match request.target {
+            Target::Thread { tid, .. } => Some(tid),
+            _ => None,
+        });
+        let ns = |ns: Option<u64>| Ok::<_, anyhow::Error>(format!("{}ns", ns.context("a budget")?));
+        let tid = self.tid.or(tid).unwrap_or(0).to_string();
+        Ok(Edit::Create {
+            name: self.name.clone(),
+            policy: None,
+            under: self.parent.split('@').next().unwrap_or_default().to_string(),
+            keys: vec![("budget".into(), ns(self.budget_ns)?), ("period".into(), ns(self.period_ns)?)],
+            who: vec![vec![("tid".into(), tid)]],
+            cpus: Some(Vec::new()),
+        })
+    }
+}
+
 /// What the loader answers.
 fn asked(request: Value) -> Result<Value> {
     let served = tierce_scx::socket::ask(Path::new(LOADER), request)?;
@@ -181,6 +254,7 @@ fn percentile(sorted: &[u128], percent: usize) -> u128 {
 fn churn(books: &str, rate: u32, seconds: u64, every: u32) -> Result<ExitCode> {
     let (mut client, mut checker, mut draw) = (Client::open()?, Checker::new(books)?, Draw::new(23));
     let tids = sleepers();
+    let base = checker.trial()?;
     let mut held: BTreeMap<i32, u64> = BTreeMap::new();
     let (mut granted, mut refused, mut ended) = (0u64, 0u64, 0u64);
     let mut took = Vec::new();
@@ -213,17 +287,19 @@ fn churn(books: &str, rate: u32, seconds: u64, every: u32) -> Result<ExitCode> {
             }
             _ => bail!("{request}: {answer}"),
         }
+        checker.picture()?;
         if number % every == 0 {
             checker.compare()?;
         }
     }
     let lasted = begun.elapsed();
+    let pictures = checker.compare_pictures(&base)?;
     took.sort_unstable();
     let per_second = u128::from(granted + ended) * 1_000 / lasted.as_millis().max(1);
     println!(
         "{}",
         json!({ "granted": granted, "ended": ended, "refused": refused, "seconds": lasted.as_secs(), "per_second": per_second as u64,
-            "checks": checker.checks, "wrong": checker.wrong,
+            "compared_after_each": pictures, "checks": checker.checks, "wrong": checker.wrong,
             "request_to_grant_us": { "p50": percentile(&took, 50) as u64, "p99": percentile(&took, 99) as u64,
                 "max": took.last().copied().unwrap_or(0) as u64 } })
     );
