@@ -38,7 +38,7 @@ pub trait PlanExt: Sized {
     fn edited_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Result<Self, Faults>;
 
     /// The operation as a step, if it is one, while this plan is in force.
-    fn step_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Option<Step>;
+    fn step_beside(&self, edit: &Edit, standing: &dyn Fn() -> Standing) -> Option<Step>;
 
     /// Test every node's law.
     fn admit(&self) -> Admission;
@@ -119,7 +119,7 @@ impl PlanExt for Plan {
         self.edited_by(edit, standing, place)
     }
 
-    fn step_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Option<Step> {
+    fn step_beside(&self, edit: &Edit, standing: &dyn Fn() -> Standing) -> Option<Step> {
         self.step(edit, standing, place)
     }
 

@@ -58,7 +58,7 @@ fn the_brief_verdict_is_the_whole_one() {
         compare(&plan, &mut asked);
         for _ in 0..40 {
             let edit = edits::edit(&plan, &mut draw);
-            let Some(step) = plan.step(&edit, || Standing::of(&plan), edits::lowest) else { continue };
+            let Some(step) = plan.step(&edit, &|| Standing::of(&plan), edits::lowest) else { continue };
             plan.take(step);
             compare(&plan, &mut asked);
         }

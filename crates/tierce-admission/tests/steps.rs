@@ -23,7 +23,7 @@ fn what_is_found_of_a_step_is_found_of_the_whole() {
     for mut plan in plans.collect::<Vec<_>>() {
         for _ in 0..200 {
             let edit = edits::edit(&plan, &mut draw);
-            let Some(step) = plan.step(&edit, || Standing::of(&plan), edits::lowest) else { continue };
+            let Some(step) = plan.step(&edit, &|| Standing::of(&plan), edits::lowest) else { continue };
             let cpus = plan.machine.cpus;
             let mut after = plan.clone();
             after.take(step.clone());
@@ -52,7 +52,7 @@ fn a_step_places_as_the_text_does() {
         let mut model = text.clone();
         for _ in 0..100 {
             let edit = edits::edit(&text, &mut draw);
-            let step = model.step_beside(&edit, || Standing::of(&model));
+            let step = model.step_beside(&edit, &|| Standing::of(&model));
             match (step, text.edited(&edit)) {
                 (Some(step), Ok(anew)) => {
                     steps += 1;

@@ -106,7 +106,7 @@ impl Trial {
         let mut plan = Plan::clone(&self.plan);
         let mut is_runnable = self.found.not_runnable.is_none();
         for edit in edits {
-            let step = plan.step_beside(edit, || Standing::of(&plan))?;
+            let step = plan.step_beside(edit, &|| Standing::of(&plan))?;
             is_runnable = is_runnable && plan.is_runnable_after(&step, plan.machine.cpus);
             plan.take(step);
         }

@@ -94,7 +94,7 @@ fn entry<'p>(plan: &'p Plan, thread: &Thread) -> &'p str {
 
 /// The operation as a step, if it is one.
 fn step(plan: &Plan, edit: &Edit) -> Option<Step> {
-    plan.step_beside(edit, || Standing::of(plan))
+    plan.step_beside(edit, &|| Standing::of(plan))
 }
 
 #[test]

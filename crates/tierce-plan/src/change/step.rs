@@ -87,7 +87,7 @@ fn unwritten(source: u32) -> Spot {
 
 impl Plan {
     /// The operation as a step, if it is one. `standing`: what is in force; `placer`: who places what has `cpu = "any"`.
-    pub fn step(&self, edit: &Edit, standing: impl FnOnce() -> Standing, placer: Placer) -> Option<Step> {
+    pub fn step(&self, edit: &Edit, standing: &dyn Fn() -> Standing, placer: Placer) -> Option<Step> {
         // Tasks of chains are known by their places.
         if !self.chains.is_empty() {
             return None;
@@ -382,7 +382,7 @@ impl Plan {
     }
 
     /// The step, with what is new on the CPU that the placer chooses for it. `None`: what is there would not all stay on its CPU.
-    fn in_place(&self, step: Step, standing: impl FnOnce() -> Standing, placer: Placer) -> Option<Step> {
+    fn in_place(&self, step: Step, standing: &dyn Fn() -> Standing, placer: Placer) -> Option<Step> {
         let is_new = |edge: &&Edge| edge.placed && matches!(step, Step::Node { .. } | Step::Task { .. });
         let new = step.edge().filter(is_new).map(|edge| edge.child);
         if new.is_none() && !self.edges.iter().any(|edge| edge.placed) {
@@ -693,7 +693,7 @@ mod tests {
             for _ in 0..60 {
                 let edit = edit(&model, &mut draw);
                 let anew = text.written_anew(&edit, &Standing::of(&text), lowest);
-                match (model.step(&edit, || Standing::of(&model), lowest), anew) {
+                match (model.step(&edit, &|| Standing::of(&model), lowest), anew) {
                     (Some(step), Ok(anew)) => {
                         steps[step.kind()] += 1;
                         let change = Change::between(&text, &anew).unwrap();

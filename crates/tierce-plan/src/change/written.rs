@@ -29,7 +29,7 @@ impl Plan {
                     *document = document.to_string().parse().unwrap_or_default();
                 }
             }
-            if let Some(step) = model.step(edit, || standing.clone(), as_it_stands) {
+            if let Some(step) = model.step(edit, &|| standing.clone(), as_it_stands) {
                 model.take(step);
             }
         }
