@@ -82,8 +82,9 @@ impl Live {
         })
     }
 
-    /// A row for each edge with a budget, or to which something else was promised: of nodes, then of tasks and of threads of sets.
-    pub fn promises(&self) -> Vec<Value> {
+    /// A row for each edge with a budget, or to which something else was promised: of nodes, then of tasks and of threads of sets; of
+    /// those whose names begin so.
+    pub fn promises(&self, names_begin: &str) -> Vec<Value> {
         let (plan, ids, moment) = (self.plan(), self.ids(), Moment::of(self.kernel(), now_ns()));
         let names: HashMap<u32, &str> =
             ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
@@ -97,7 +98,8 @@ impl Live {
             let leaf = self.leaf_of(tid).filter(|leaf| !in_tasks.contains(leaf))?;
             (self.kernel().leaf(leaf).pid == tid).then_some((leaf, name, Some(tid)))
         });
-        let rows = nodes.chain(tasks).chain(threads).flat_map(|(id, name, tid)| {
+        let all = nodes.chain(tasks).chain(threads).filter(|(_, name, _)| name.starts_with(names_begin));
+        let rows = all.flat_map(|(id, name, tid)| {
             moment.under(id, &names).into_iter().filter_map(move |edge| {
                 let (budget, promise) = (&edge["params"]["budget_ns"], &edge["promise"]);
                 (!budget.is_null() || !promise.is_null()).then(|| {

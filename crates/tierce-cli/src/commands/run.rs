@@ -362,7 +362,10 @@ fn answer(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out:
             let threads = asked.value()["threads"].as_u64().unwrap_or(0);
             return say(&live.snapshot(threads as usize), out);
         }
-        "status" => Ok(status(live, service)),
+        "status" => {
+            let request = asked.value();
+            Ok(status(live, service, request["names_begin"].as_str().unwrap_or("")))
+        }
         other => Err((
             "request_must_be_known".into(),
             format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, metrics, plan, report, snapshot, status, unconstrain"),
@@ -385,10 +388,12 @@ fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
     Ok(json!({ "revision": revision, "edited": service.edited, "sources": sources, "placed": placed }))
 }
 
-fn status(live: &Live, service: &Service) -> Value {
+/// `names_begin`: of parts, threads and promises with such names only. There may be thousands of others.
+fn status(live: &Live, service: &Service, names_begin: &str) -> Value {
     let (left_out, times) = live.left_out();
     let out = |out: &LeftOut| json!({ "tid": out.tid, "comm": out.comm, "name": out.target, "by": out.by, "why": out.why });
-    let there = live.bound().into_iter().filter(|(tid, _)| threads::exists(*tid));
+    let wanted = |(tid, name): &(u32, &str)| name.starts_with(names_begin) && threads::exists(*tid);
+    let there = live.bound().into_iter().filter(wanted);
     let copy = |(node, by, whose): (String, By, String)| json!({ "node": node, by.name(): whose });
     json!({
         "plan": live.plan().name,
@@ -397,7 +402,7 @@ fn status(live: &Live, service: &Service) -> Value {
         "cpus": live.kernel().options().cpus,
         "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
         "threads": there.map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
-        "promises": live.promises(),
+        "promises": live.promises(names_begin),
         "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
         "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
         "match_left_out": times,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_manager::{InForce, Unkept, Wrong};
+use tierce_manager::{InForce, Unkept, Wrong, PREFIX};
 use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
 use tierce_scx::socket::{Connection, Served};
 use tierce_trace::promise::Promise;
@@ -101,7 +101,8 @@ impl Control {
         let away = |error: anyhow::Error| Wrong::new("plan_must_be_in_force", format!("{error:#}"));
         if self.connection.is_none() {
             let mut connection = Connection::open(&self.path).map_err(away)?;
-            let status: Served<Status> = connection.ask(&json!({ "request": "status" })).map_err(away)?;
+            let request = json!({ "request": "status", "names_begin": PREFIX });
+            let status: Served<Status> = connection.ask(&request).map_err(away)?;
             self.cpus = status.map_err(|(rule, message)| Wrong::new(rule, message))?.cpus;
             (self.connection, self.seen_at) = (Some(connection), None);
         }
@@ -118,7 +119,7 @@ impl Control {
 
     /// Deadlines that were missed and promises that were not kept. Threads of one set count together.
     pub fn became(&mut self) -> Result<Became, Wrong> {
-        let status: Status = self.asked(&json!({ "request": "status" }))?;
+        let status: Status = self.asked(&json!({ "request": "status", "names_begin": PREFIX }))?;
         let mut became = Became::default();
         for Thread { name, misses } in status.threads {
             *became.misses.entry(name).or_default() += misses;
