@@ -322,7 +322,10 @@ fn a_hostile_user() {
     let (alone, beside) = (got("alone"), got("beside"));
     println!("alone: {alone}\nbeside: {beside}");
     assert_eq!((&beside["wrong"], beside["granted"].as_u64() > Some(5)), (&json!([]), true), "{beside}");
-    assert!(beside["half_ms"].as_f64() < Some(200.0) && beside["most_ms"].as_f64() < Some(1000.0), "{beside}");
+    assert!(
+        beside["half_ms"].as_f64() < Some(200.0) && beside["most_ms"].as_f64() < Some(1000.0),
+        "{beside}"
+    );
     assert_eq!(got("hostile-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
     let _ = std::fs::remove_file(&trouble);
 }
