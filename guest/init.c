@@ -222,10 +222,21 @@ static void end_machine(int code)
 	reboot(RB_POWER_OFF);
 }
 
+/* Pages stay where they are: whoever touches a page that kcompactd moves sleeps until that thread, which has no budget, is done. */
+static void no_compaction(void)
+{
+	FILE *knob = fopen("/proc/sys/vm/compaction_proactiveness", "w");
+	if (knob) {
+		fputs("0\n", knob);
+		fclose(knob);
+	}
+}
+
 int main(void)
 {
 	char line[32];
 	mount_all();
+	no_compaction();
 	loopback_up();
 	sethostname("tierce", 6);
 	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});

@@ -172,7 +172,7 @@ fn kernel_side(host: &Host, needs: &Needs) -> Vec<Check> {
         bpffs(host),
         memory(host),
     ]);
-    checks.extend([huge_pages(host), cpus(host), isolation(host)]);
+    checks.extend([huge_pages(host), compaction(host), cpus(host), isolation(host)]);
     checks
 }
 
@@ -509,6 +509,20 @@ fn huge_pages(host: &Host) -> Check {
             .help("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
     }
     Check::found(WHAT, "only where a program asks for them, or none")
+}
+
+/// kcompactd moves pages so that free ones are side by side. Who touches a page meanwhile sleeps until it is done, as beside khugepaged.
+fn compaction(host: &Host) -> Check {
+    const WHAT: &str = "compaction";
+    match host.number("/proc/sys/vm/compaction_proactiveness") {
+        None | Some(0) => Check::found(WHAT, "pages are moved only where memory is short"),
+        Some(_) => Check::new(
+            WHAT,
+            State::Note,
+            "pages are moved of the kernel's own accord: a task may wait for kcompactd, which has no budget",
+        )
+        .help("sysctl vm.compaction_proactiveness=0"),
+    }
 }
 
 /// Most CPUs of the kernel build.

@@ -36,6 +36,7 @@ impl Machine {
             ("/proc/meminfo", "MemTotal: 900000 kB\nMemAvailable:     800000 kB\n"),
             ("/proc/cmdline", "quiet\n"),
             ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("/proc/sys/vm/compaction_proactiveness", "0\n"),
             ("/sys/kernel/sched_ext/state", "disabled\n"),
             ("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n"),
             ("/sys/devices/system/cpu/online", "0-3\n"),
@@ -377,6 +378,7 @@ fn what_is_around() {
     machine.write("/sys/devices/system/cpu/nohz_full", "3\n");
     machine.write("/proc/sys/kernel/sched_autogroup_enabled", "1\n");
     machine.write("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
+    machine.write("/proc/sys/vm/compaction_proactiveness", "20\n");
     machine.write("/proc/sys/kernel/sched_util_clamp_min", "200\n");
     let diagnosis = machine.examine();
     let text = diagnosis.to_string();
@@ -393,6 +395,8 @@ fn what_is_around() {
         "uclamp (kernel.sched_util_clamp_min)",
         "CPUs 3 have no tick",
         "a task may wait for khugepaged",
+        "a task may wait for kcompactd",
+        "sysctl vm.compaction_proactiveness=0",
         "waiting for 30 s",
     ] {
         assert!(text.contains(expected), "{expected}:\n{text}");

@@ -29,7 +29,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
-use tierce_plan::{By, Child, Fit, Ids, Members, Plan, Standing};
+use tierce_plan::{By, Child, Edge, Fit, Ids, Members, Plan, Standing};
 use tierce_policy::Refusal;
 use tierce_trace::{Chains, Kind, Measure, Renumber, Source, Stats, Tally, TraceHeader};
 
@@ -136,6 +136,8 @@ pub struct Live {
     /// More records are to be read.
     behind: bool,
     dead: u64,
+    /// The leaf with which the search for dead threads begins.
+    reaped: u32,
     start_ns: u64,
     /// What threads outside the graph had run before, by their number.
     ran_before: HashMap<u32, u64>,
@@ -211,6 +213,7 @@ impl Live {
             missed: 0,
             behind: false,
             dead: 0,
+            reaped: 1,
             start_ns,
             ran_before,
             tally: Tally::default(),
@@ -326,11 +329,17 @@ impl Live {
         self.bound.values().map(|bound| (self.plan.entries[bound.entry].target, bound.leaf)).collect()
     }
 
-    /// The CPUs that were chosen for tasks and for threads of sets.
+    /// The CPUs that were chosen for tasks and for threads of sets. Only threads below `per_cpu` nodes take room from what is placed
+    /// there; of others there may be any number.
     pub fn standing(&self) -> Standing {
         let mut standing = Standing::of(&self.plan);
+        let node = |edge: &Edge| &self.plan.nodes[edge.parent];
+        let is_per_cpu = |edge: &Edge| node(edge).replica.is_some() && node(edge).family.is_none();
+        let takes_room = self.plan.sets.iter().map(|set| set.ways().flatten().any(is_per_cpu));
+        let takes_room: Vec<bool> = takes_room.collect();
         for (target, leaf) in self.targets() {
-            if let (Child::Set(set), Some(way)) = (target, self.way_of(leaf, target)) {
+            let Child::Set(set) = target else { continue };
+            if let (true, Some(way)) = (takes_room[set], self.way_of(leaf, target)) {
                 standing.member(&self.plan, set, way);
             }
         }

@@ -11,7 +11,7 @@ use tierce_trace::{Event, Seen};
 
 /// How long events are read before news of threads are heard, and how long these are heard before somebody is answered: where much
 /// happens neither may ever be done.
-pub(super) const READ_MAX: Duration = Duration::from_millis(2);
+pub(super) const READ_MAX: Duration = Duration::from_micros(500);
 /// News that wait. Where there are more, all threads are looked at.
 const WAITING_MAX: usize = 1 << 16;
 /// How long news of threads and events wait, at most, before they are taken in.
@@ -179,14 +179,22 @@ impl Live {
         Ok(all)
     }
 
-    /// Leaves whose threads are gone, and that were not freed at once.
+    /// Leaves whose threads are gone, and that were not freed at once. Where many end, the rest waits for the next time.
     fn reap(&mut self) -> Result<()> {
         let dead = self.kernel.side().dead;
         if dead == self.dead {
             return Ok(());
         }
         self.dead = dead;
-        for id in 1..self.kernel.nodes_used() {
+        let (begun, used) = (Instant::now(), self.kernel.nodes_used());
+        for id in (self.reaped..used).chain(1..self.reaped.min(used)) {
+            if self.kernel.leaf(id).dead == 0 {
+                continue;
+            }
+            if begun.elapsed() >= READ_MAX {
+                (self.reaped, self.dead) = (id, u64::MAX);
+                break;
+            }
             while self.kernel.leaf(id).dead != 0 && !self.kernel.reap(id, false)? {
                 if self.kernel.node(id).first_parent == 0 {
                     self.dead = u64::MAX; // try again next time

@@ -22,7 +22,7 @@ pub struct Backlog {
 /// Bytes of records that may wait.
 const BACKLOG_MAX: usize = 1 << 26;
 /// Bytes of records that are taken in between two looks at the clock.
-const AT_ONCE: usize = 1 << 15;
+const AT_ONCE: usize = 1 << 13;
 
 impl Backlog {
     fn add(&mut self, record: &[u8]) {

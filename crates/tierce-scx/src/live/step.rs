@@ -10,7 +10,7 @@ use crate::threads::{self, Proc};
 use anyhow::Result;
 use std::rc::Rc;
 use tierce_admission::PlanExt;
-use tierce_plan::{Change, Child, Cpus, Difference, Edge, Edit, Glimpse, Host, Step, Transition};
+use tierce_plan::{Change, Child, Cpus, Difference, Edge, Edit, Glimpse, Host, MatchEntry, Step, Transition};
 use tierce_policy::{Control, NodeParams, Refusal, TASK};
 use tierce_trace::{EdgeInfo, NodeInfo, PlanChange, TaskInfo};
 
@@ -273,6 +273,14 @@ impl Live {
         let bound = self.bound.iter().find(|(_, bound)| bound.leaf == leaf);
         match (holder, bound) {
             (0, None) => Some(None),
+            // Thought to be lost, it has its place still, if the plan names that thread.
+            (tid, None) if tid != me => {
+                let task = self.ids.tasks.iter().position(|id| *id == leaf)?;
+                let is_named = |entry: &MatchEntry| {
+                    entry.target == Child::Task(task) && entry.tids().is_some_and(|tids| tids.contains(&tid))
+                };
+                self.plan.entries.iter().position(is_named).map(|at| Some((tid, at)))
+            }
             (_, Some((tid, bound))) if [0, *tid].contains(&holder) && *tid != me => {
                 Some(Some((*tid, bound.entry)))
             }

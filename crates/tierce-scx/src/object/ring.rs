@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// Records between two looks at the clock.
-const AT_ONCE: sys::size_t = 1024;
+const AT_ONCE: sys::size_t = 256;
 
 pub(super) type Take = Box<dyn FnMut(&[u8])>;
 
