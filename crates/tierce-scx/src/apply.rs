@@ -7,7 +7,7 @@ use crate::live::{now_ns, Live};
 use crate::reload::{Hears, Reloaded};
 use crate::threads;
 use crate::trial::Trial;
-use anyhow::{anyhow, bail, Result};
+use anyhow::{bail, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -152,12 +152,10 @@ impl Live {
     }
 
     /// Another plan may have other chains, and the same ones may take longer.
-    fn take_chains(&mut self, new: &Plan) -> Result<()> {
-        if self.plan().chains.is_empty() && new.chains.is_empty() {
-            return Ok(());
+    fn take_chains(&mut self, new: &Plan) {
+        if !self.plan().chains.is_empty() || !new.chains.is_empty() {
+            self.say(&PlanChange { chains: Some(bounded(new)), ..Default::default() });
         }
-        let chains = Some(bounded(new));
-        self.say(&PlanChange { chains, ..Default::default() }).map_err(|refused| anyhow!("{refused}"))
     }
 
     /// From the plan in force to this one, which the kernel object has room for.
@@ -168,7 +166,7 @@ impl Live {
         match result {
             Ok(()) => {
                 let ids = transition.into_ids();
-                self.take_chains(&new)?;
+                self.take_chains(&new);
                 self.take_plan(new, ids)?;
             }
             Err(refused) => {
@@ -208,10 +206,10 @@ impl Live {
     ) -> Result<(), Refusal> {
         let begun = Instant::now();
         loop {
-            self.collect().map_err(call)?;
             if done(self).map_err(call)? {
                 return Ok(());
             }
+            self.collect().map_err(call)?;
             if begun.elapsed() > PATIENCE {
                 return Err(Refusal::Call(format!("{what} after {} s", PATIENCE.as_secs())));
             }
@@ -219,21 +217,19 @@ impl Live {
         }
     }
 
-    pub(crate) fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
-        // What happened before, to other bearers of these ids, has to be told before.
-        self.collect().map_err(call)?;
-        self.tell(&change.to_events(now_ns()).unwrap_or_default());
-        Ok(())
+    pub(crate) fn say(&mut self, change: &PlanChange) {
+        // After what has happened to other bearers of these ids.
+        self.tell(self.here(), &change.to_events(now_ns()).unwrap_or_default());
     }
 
-    fn resized(&mut self, edge: u32, params: Params) {
+    fn resized(&mut self, at: u64, edge: u32, params: Params) {
         let about = self.kernel().edge(edge);
         let kind = self.kernel().node(about.parent).kind;
         let policy = tierce_policy::policies().iter().find(|policy| policy.number == kind);
         let budget =
             policy.and_then(|policy| policy.edge_params.iter().position(|param| param.name == "budget"));
-        if let Some(at) = budget {
-            self.tell(&[Event::new(now_ns(), Kind::Resize, 0, edge, about.child, params[at])]);
+        if let Some(budget) = budget {
+            self.tell(at, &[Event::new(now_ns(), Kind::Resize, 0, edge, about.child, params[budget])]);
         }
     }
 }
@@ -267,9 +263,9 @@ impl Control for Live {
         Control::attach(&mut kernel(self), edge, params)
     }
     fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
-        self.collect().map_err(call)?;
+        let before = self.here();
         kernel(self).set(edge, params)?;
-        self.resized(edge, params);
+        self.resized(before, edge, params);
         Ok(())
     }
     fn detach(&mut self, edge: u32) -> Result<(), Refusal> {
@@ -299,14 +295,16 @@ impl Host for Live {
         nodes.retain(|node| !things.contains(&node.id));
         tasks.retain(|task| !things.contains(&task.id));
         edges.retain(|edge| edge.cpu.is_none() && !before.edges.contains(&edge.id));
-        self.say(&PlanChange { nodes, tasks, edges, ..Default::default() })
+        self.say(&PlanChange { nodes, tasks, edges, ..Default::default() });
+        Ok(())
     }
 
     fn vanish(&mut self, ids: &[u32]) -> Result<(), Refusal> {
         if ids.is_empty() {
             return Ok(());
         }
-        self.say(&PlanChange { gone: ids.to_vec(), ..Default::default() })
+        self.say(&PlanChange { gone: ids.to_vec(), ..Default::default() });
+        Ok(())
     }
 
     fn set_default(&mut self, node: u32, params: Params, nice: Option<usize>) -> Result<(), Refusal> {
@@ -315,7 +313,7 @@ impl Host for Live {
     }
 
     fn set_members(&mut self, set: &str, number: usize, params: Params) -> Result<(), Refusal> {
-        self.collect().map_err(call)?;
+        let before = self.here();
         for (target, leaf) in self.targets() {
             if self.plan().child_name(target) != set {
                 continue;
@@ -325,7 +323,7 @@ impl Host for Live {
                 edge = self.kernel().edge(edge).next_parent;
             }
             match self.kernel().set_member(edge, leaf, params) {
-                Ok(()) => self.resized(edge, params),
+                Ok(()) => self.resized(before, edge, params),
                 Err(_) if self.kernel().leaf(leaf).own != OWN_MEMBER => {} // its thread is gone
                 Err(why) => return Err(why),
             }

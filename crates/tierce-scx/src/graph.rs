@@ -161,7 +161,10 @@ impl Live {
 
     /// Threads of higher scheduling classes and kernel threads of one CPU, and what each has run since this one is in force.
     fn outside(&self) -> Vec<Value> {
-        let threads = Proc::default().all().into_iter().filter(|live| live.is_outside());
+        let proc = Proc::default();
+        let may_be = |tid: &u32| threads::allowed_if_ruled(*tid).is_none();
+        let threads = proc.ids().into_iter().filter(may_be).filter_map(|tid| proc.look(tid));
+        let threads = threads.filter(|live| live.is_outside());
         let mut list: Vec<(u64, Value)> = threads
             .filter_map(|live| {
                 let ran_ns =

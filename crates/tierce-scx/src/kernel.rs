@@ -9,7 +9,7 @@ pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, LOCK_WAITS, MEASURED, S
 pub use sides::{CpuSide, Exit, Leaf, LockSide, Pools, Side};
 
 use crate::btf::Btf;
-use crate::object::{call, Link, Object, Refused, Ring};
+use crate::object::{call, Link, Object, Refused, Ring, Take};
 use crate::topology;
 use anyhow::{ensure, Context, Result};
 use options::has_one_cpu;
@@ -513,7 +513,7 @@ impl Kernel {
     }
 
     /// One of the rings: `records`, `entries` or `news`.
-    pub fn ring(&self, name: &str, take: Box<dyn FnMut(&[u8])>) -> Result<Ring> {
+    pub fn ring(&self, name: &str, take: Take) -> Result<Ring> {
         self.object.ring(name, take)
     }
 

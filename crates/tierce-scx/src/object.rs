@@ -2,7 +2,7 @@
 
 mod ring;
 
-pub use ring::Ring;
+pub use ring::{Ring, Take};
 
 use crate::prune::{prune, Constants, Insn, Program};
 use anyhow::{anyhow, bail, ensure, Context, Result};
@@ -364,25 +364,10 @@ impl Object {
     }
 
     /// Read the ring buffer `name`.
-    pub fn ring(&self, name: &str, take: Box<dyn FnMut(&[u8])>) -> Result<Ring> {
-        let map = self.map(name)?;
-        let take = Box::into_raw(Box::new(take));
-        // SAFETY: the callback gets the box it was made with; both go together in `Ring`.
-        unsafe {
-            let raw = sys::ring_buffer__new(
-                sys::bpf_map__fd(map),
-                Some(Ring::sample),
-                take.cast(),
-                std::ptr::null(),
-            );
-            match NonNull::new(raw) {
-                Some(raw) => Ok(Ring { raw, take }),
-                None => {
-                    drop(Box::from_raw(take));
-                    bail!("ring buffer {name}: {}", Error::last_os_error());
-                }
-            }
-        }
+    pub fn ring(&self, name: &str, take: Take) -> Result<Ring> {
+        // SAFETY: a valid map.
+        let map = unsafe { sys::bpf_map__fd(self.map(name)?) };
+        Ring::new(map, take).with_context(|| format!("ring buffer {name}"))
     }
 }
 

@@ -366,7 +366,7 @@ impl Live {
         if let Some(exit) = self.kernel.exit() {
             bail!("the kernel has ended the plan: {} {}", exit.reason, exit.message);
         }
-        second.ring("entries", Box::new(|_| ()))?.drain(Duration::MAX)?; // how its graph began: it gets another
+        second.ring("entries", Box::new(|_, _| ()))?.drain(Duration::MAX)?; // how its graph began: it gets another
         second.attach_tracepoints()?;
         second.object.prepare_operations("tierce_ops").context("starting the second scheduler")?;
         let threads = self.kernel.threads();

@@ -114,8 +114,8 @@ impl Watcher {
         let watch = object.program("calibrate_watch")?;
         let records = Rc::new(RefCell::new(Vec::new()));
         let into = records.clone();
-        let ring =
-            object.ring("records", Box::new(move |bytes| into.borrow_mut().extend(Record::read(bytes))))?;
+        let ring = object
+            .ring("records", Box::new(move |_, bytes| into.borrow_mut().extend(Record::read(bytes))))?;
         let mut links = PROGRAMS.iter().map(|name| object.attach(name)).collect::<Result<Vec<_>>>()?;
         let interrupts = INTERRUPTS.map(|(name, tracepoint)| object.attach_raw(name, tracepoint));
         let tells_interrupts = interrupts.iter().all(Option::is_some);

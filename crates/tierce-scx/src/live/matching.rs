@@ -179,7 +179,7 @@ impl Live {
         match place {
             Ok(leaf) => {
                 let before = self.kernel.leaf(leaf);
-                self.bound.insert(tid, Bound { entry, by, leaf, before: (before.job, before.misses) });
+                self.is_bound(tid, Bound { entry, by, leaf, before: (before.job, before.misses) });
                 self.left_out.remove(&tid);
                 // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
                 let _ = threads::requeue(tid);
@@ -188,6 +188,12 @@ impl Live {
             Err(why) => self.leave_out(&thread, entry, why, is_task),
         }
         Ok(())
+    }
+
+    /// The thread has the leaf, and nobody else: who is said to have it besides is gone, and its leaf was given away.
+    pub(super) fn is_bound(&mut self, tid: u32, bound: Bound) {
+        self.bound.retain(|_, other| other.leaf != bound.leaf);
+        self.bound.insert(tid, bound);
     }
 
     /// A thread has begun with a leaf like its parent's: it stays there if that is what it matches.
@@ -202,9 +208,8 @@ impl Live {
         let Ok(entry) = self.copy_for(entry, &live.thread) else { return self.match_thread(tid) };
         let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
         if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
-            self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
             let by = self.plan.fit(entry, &live.thread).map_or(0, |fit| fit.at);
-            self.bound.insert(tid, Bound { entry, by, leaf, before: (0, 0) });
+            self.is_bound(tid, Bound { entry, by, leaf, before: (0, 0) });
             return Ok(());
         }
         self.match_thread(tid)

@@ -337,6 +337,9 @@ impl Live {
         let is_per_cpu = |edge: &Edge| node(edge).replica.is_some() && node(edge).family.is_none();
         let takes_room = self.plan.sets.iter().map(|set| set.ways().flatten().any(is_per_cpu));
         let takes_room: Vec<bool> = takes_room.collect();
+        if !takes_room.contains(&true) {
+            return standing;
+        }
         for (target, leaf) in self.targets() {
             let Child::Set(set) = target else { continue };
             if let (true, Some(way)) = (takes_room[set], self.way_of(leaf, target)) {

@@ -76,7 +76,6 @@ impl Live {
                         return Ok(Err(taken(other)));
                     }
                 }
-                self.bound.retain(|_, bound| bound.leaf != leaf);
                 if !self.kernel.bind(thread.tid, leaf, false)? {
                     return gone;
                 }
@@ -92,7 +91,6 @@ impl Live {
                     self.abandon(leaf);
                     return gone;
                 }
-                self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
                 Ok(Ok(leaf))
             }
             Child::Node(_) => Ok(Err("a node takes no threads".to_string())),

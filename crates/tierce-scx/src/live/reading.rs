@@ -34,6 +34,7 @@ impl Live {
         for ring in &mut self.rings {
             ring.drain_present()?;
         }
+        self.events.borrow_mut().is_read(u64::MAX); // all that was told comes before what the new one writes
         self.rings = rings;
         self.stats.waits_are_forgotten(); // the new object is not told how they end
         Ok(std::mem::replace(&mut self.kernel, kernel))
@@ -111,10 +112,14 @@ impl Live {
         self.match_lost()
     }
 
-    /// Events of the loader itself, after what was collected so far.
-    pub(crate) fn tell(&mut self, events: &[Event]) {
-        let mut list = self.events.borrow_mut();
-        events.iter().for_each(|event| list.bytes.extend_from_slice(&event.to_bytes()));
+    /// Between the records that there are and those that come.
+    pub(crate) fn here(&self) -> u64 {
+        self.rings[0].written()
+    }
+
+    /// Events of the loader itself, there.
+    pub(crate) fn tell(&mut self, at: u64, events: &[Event]) {
+        self.events.borrow_mut().insert(at, events);
     }
 
     /// Take over what the kernel side has told, and free what dead threads left.
@@ -133,10 +138,10 @@ impl Live {
     fn read(&mut self, longest: Duration, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let begun = Instant::now();
         loop {
-            // First what was collected for a change of the plan.
             let mut all = true;
             if self.events.borrow().is_empty() {
                 all = self.rings[0].drain(Duration::ZERO)? & self.rings[1].drain(Duration::ZERO)?;
+                self.events.borrow_mut().is_read(self.rings[0].read());
             }
             self.behind = !(self.take_in(keep)? && all);
             if !self.behind || begun.elapsed() >= longest {

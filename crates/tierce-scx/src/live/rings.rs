@@ -5,10 +5,11 @@ use crate::kernel::Kernel;
 use crate::object::Ring;
 use anyhow::Result;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
+use tierce_trace::Event;
 
-/// Records that have been read and are not taken in yet. Before each change of the plan all are read that there are, and somebody
-/// may ask for changes as fast as records come.
+/// Records that have been read and are not taken in yet, with what the loader has to tell in between.
 #[derive(Default)]
 pub struct Backlog {
     /// 32 each.
@@ -17,6 +18,8 @@ pub struct Backlog {
     taken: usize,
     /// Records for which there was no room.
     pub dropped: u64,
+    /// What comes before the records that begin there or later, and is not in `bytes` yet.
+    inserted: VecDeque<(u64, Vec<Event>)>,
 }
 
 /// Bytes of records that may wait.
@@ -25,10 +28,24 @@ const BACKLOG_MAX: usize = 1 << 26;
 const AT_ONCE: usize = 1 << 13;
 
 impl Backlog {
-    fn add(&mut self, record: &[u8]) {
+    fn add(&mut self, at: u64, record: &[u8]) {
+        self.is_read(at);
         match self.bytes.len() < BACKLOG_MAX {
             true => self.bytes.extend_from_slice(record),
             false => self.dropped += 1,
+        }
+    }
+
+    /// Before records that begin there, or later.
+    pub fn insert(&mut self, at: u64, events: &[Event]) {
+        self.inserted.push_back((at, events.to_vec()));
+    }
+
+    /// What begins before this has been read.
+    pub fn is_read(&mut self, to: u64) {
+        while self.inserted.front().is_some_and(|(at, _)| *at <= to) {
+            let (_, events) = self.inserted.pop_front().unwrap_or_default();
+            events.iter().for_each(|event| self.bytes.extend_from_slice(&event.to_bytes()));
         }
     }
 
@@ -63,10 +80,10 @@ pub(super) fn rings(
 ) -> Result<[Ring; 3]> {
     let (records, entries) = (records.clone(), entries.clone());
     let sink = news.clone();
-    let take = move |bytes: &[u8]| sink.borrow_mut().extend(News::from_bytes(bytes));
+    let take = move |_: u64, bytes: &[u8]| sink.borrow_mut().extend(News::from_bytes(bytes));
     Ok([
-        kernel.ring("records", Box::new(move |bytes| records.borrow_mut().add(bytes)))?,
-        kernel.ring("entries", Box::new(move |bytes| entries.borrow_mut().extend_from_slice(bytes)))?,
+        kernel.ring("records", Box::new(move |at, bytes| records.borrow_mut().add(at, bytes)))?,
+        kernel.ring("entries", Box::new(move |_, bytes| entries.borrow_mut().extend_from_slice(bytes)))?,
         kernel.ring("news", Box::new(take))?,
     ])
 }
@@ -80,7 +97,7 @@ mod tests {
         let (mut backlog, mut seen) = (Backlog::default(), Vec::new());
         let record = |number: u32| [number.to_le_bytes(); 8].concat();
         for number in 0..2500 {
-            backlog.add(&record(number));
+            backlog.add(0, &record(number));
         }
         while !backlog.is_empty() {
             assert!(backlog.some().len() <= AT_ONCE);
@@ -89,14 +106,34 @@ mod tests {
         }
         assert_eq!(seen, (0..2500).flat_map(record).collect::<Vec<_>>());
         let room = (BACKLOG_MAX / 32) as u32;
-        (0..room + 3).for_each(|number| backlog.add(&record(number)));
+        (0..room + 3).for_each(|number| backlog.add(0, &record(number)));
         assert_eq!((backlog.dropped, backlog.bytes.len()), (3, BACKLOG_MAX));
         // Before the last is taken nothing has room; then everything has.
         backlog.taken();
-        backlog.add(&record(0));
+        backlog.add(0, &record(0));
         assert_eq!(backlog.dropped, 4);
         while !backlog.taken() {}
-        backlog.add(&record(7));
+        backlog.add(0, &record(7));
         assert_eq!((backlog.some(), backlog.dropped), (&record(7)[..], 4));
+    }
+
+    #[test]
+    fn what_is_told_comes_after_the_records_that_were_there() {
+        let event = |now_ns: u64| Event::new(now_ns, tierce_trace::Kind::Resize, 0, 0, 0, 0);
+        let mut backlog = Backlog::default();
+        backlog.insert(80, &[event(3), event(4)]);
+        backlog.insert(80, &[event(5)]);
+        backlog.insert(200, &[event(7)]);
+        for (at, now_ns) in [(0, 1), (40, 2), (80, 6)] {
+            backlog.add(at, &event(now_ns).to_bytes());
+        }
+        let read = |backlog: &Backlog| -> Vec<u64> {
+            backlog.bytes.chunks(32).map(|one| Event::from_bytes(one.try_into().unwrap()).now_ns).collect()
+        };
+        assert_eq!(read(&backlog), [1, 2, 3, 4, 5, 6]);
+        backlog.is_read(199);
+        assert_eq!(read(&backlog).len(), 6);
+        backlog.is_read(200);
+        assert_eq!(read(&backlog), [1, 2, 3, 4, 5, 6, 7]);
     }
 }

@@ -231,8 +231,8 @@ impl Live {
         };
         let ends = ((&self.plan.nodes[edge.parent], parent), (name, id));
         let info = PlanChange { edges: vec![EdgeInfo::of(edge, above, ends.0, ends.1)], ..info(id) };
-        let attached = self.say(&info).and_then(|()| Control::attach(self, above, edge.params));
-        if attached.is_err() {
+        self.say(&info);
+        if Control::attach(self, above, edge.params).is_err() {
             let _ = self.unmade(id, above);
             return None;
         }
@@ -259,7 +259,8 @@ impl Live {
         self.bound.remove(&tid);
         if self.kernel.bind(tid, leaf, false)? {
             let about = self.kernel.leaf(leaf);
-            self.bound.insert(tid, Bound { entry, by: 0, leaf, before: (about.job, about.misses) });
+            let before = (about.job, about.misses);
+            self.is_bound(tid, Bound { entry, by: 0, leaf, before });
             let _ = threads::requeue(tid);
         }
         Ok(())

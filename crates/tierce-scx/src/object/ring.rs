@@ -2,7 +2,7 @@
 
 use anyhow::{ensure, Result};
 use libbpf_sys as sys;
-use std::ffi::{c_int, c_long, c_void};
+use std::ffi::{c_int, c_void};
 use std::io::Error;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -10,38 +10,76 @@ use std::time::{Duration, Instant};
 /// Records between two looks at the clock.
 const AT_ONCE: sys::size_t = 256;
 
-pub(super) type Take = Box<dyn FnMut(&[u8])>;
+/// Gets each record, and its position: which byte it begins with, of all that were ever written.
+pub type Take = Box<dyn FnMut(u64, &[u8])>;
 
 /// A ring buffer being read.
 pub struct Ring {
-    pub(super) raw: NonNull<sys::ring_buffer>,
-    pub(super) take: *mut Take,
+    raw: NonNull<sys::ring_buffer>,
+    reader: *mut Reader,
+}
+
+struct Reader {
+    take: Take,
+    buffer: *const sys::ring,
 }
 
 impl Ring {
-    pub(super) unsafe extern "C" fn sample(
-        context: *mut c_void,
-        data: *mut c_void,
-        size: sys::size_t,
-    ) -> c_int {
-        // SAFETY: libbpf passes the pointer given to ring_buffer__new and one record.
-        unsafe { (*context.cast::<Take>())(std::slice::from_raw_parts(data.cast(), size as usize)) };
+    /// Of a map.
+    pub(super) fn new(map: c_int, take: Take) -> Result<Ring, Error> {
+        let reader = Box::into_raw(Box::new(Reader { take, buffer: std::ptr::null() }));
+        // SAFETY: the callback gets the reader, which lives as long as the ring.
+        let raw = unsafe { sys::ring_buffer__new(map, Some(Ring::sample), reader.cast(), std::ptr::null()) };
+        match NonNull::new(raw) {
+            Some(raw) => {
+                // SAFETY: a valid ring, which has one buffer.
+                unsafe { (*reader).buffer = sys::ring_buffer__ring(raw.as_ptr(), 0) };
+                Ok(Ring { raw, reader })
+            }
+            None => {
+                let error = Error::last_os_error();
+                // SAFETY: made above, and passed to nobody.
+                drop(unsafe { Box::from_raw(reader) });
+                Err(error)
+            }
+        }
+    }
+
+    unsafe extern "C" fn sample(context: *mut c_void, data: *mut c_void, size: sys::size_t) -> c_int {
+        // SAFETY: libbpf passes the pointer given to ring_buffer__new and one record, to whose begin it has read.
+        unsafe {
+            let reader = &mut *context.cast::<Reader>();
+            let at = sys::ring__consumer_pos(reader.buffer);
+            (reader.take)(at, std::slice::from_raw_parts(data.cast(), size as usize));
+        }
         0
+    }
+
+    fn buffer(&self) -> *const sys::ring {
+        // SAFETY: made with the ring.
+        unsafe { (*self.reader).buffer }
+    }
+
+    /// Where the next record will begin. Those before it are there, or are being written.
+    pub fn written(&self) -> u64 {
+        // SAFETY: a valid buffer.
+        unsafe { sys::ring__producer_pos(self.buffer()) }
+    }
+
+    /// Where the record begins that is read next.
+    pub fn read(&self) -> u64 {
+        // SAFETY: a valid buffer.
+        unsafe { sys::ring__consumer_pos(self.buffer()) }
     }
 
     /// Pass on the records that there are by now. More may come meanwhile, without end.
     pub fn drain_present(&mut self) -> Result<()> {
-        // SAFETY: a valid ring, which has one buffer.
-        let ring = unsafe { sys::ring_buffer__ring(self.raw.as_ptr(), 0) };
-        // SAFETY: a valid buffer.
-        let end = unsafe { sys::ring__producer_pos(ring) };
+        let end = self.written();
         loop {
             // SAFETY: a valid ring.
             let count = unsafe { sys::ring_buffer__consume_n(self.raw.as_ptr(), AT_ONCE) };
             ensure!(count >= 0, "reading records: {}", Error::from_raw_os_error(-count));
-            // SAFETY: a valid buffer. Positions only grow, and may wrap.
-            let left = end.wrapping_sub(unsafe { sys::ring__consumer_pos(ring) }) as c_long;
-            if count == 0 || left <= 0 {
+            if count == 0 || self.read() >= end {
                 return Ok(());
             }
         }
@@ -66,10 +104,10 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: made together in Object::ring, and not used after.
+        // SAFETY: made together, and not used after.
         unsafe {
             sys::ring_buffer__free(self.raw.as_ptr());
-            drop(Box::from_raw(self.take));
+            drop(Box::from_raw(self.reader));
         }
     }
 }
