@@ -50,7 +50,7 @@ enum tierce_policy { TIERCE_POLICY_LIST(TIERCE_ENUM, ) TIERCE_POLICIES_END };
 #define TIERCE_HEEDS_DEADLINES 1u /* announce() matters to it */
 #define TIERCE_SPREADS	       2u /* its nodes may be spread over CPUs: children move between them with what they are owed */
 #define TIERCE_STANDS	       4u /* whom a child may replace is told by standing() */
-#define TIERCE_BUDGETS	       8u /* a child whose edge is not spent has time by its deadline */
+#define TIERCE_BUDGETS	       8u /* its edges have budgets: one that is not spent is time that the child may use */
 
 /* Why an edge is requested, released or revoked. */
 enum tierce_why {

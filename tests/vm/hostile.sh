@@ -1,5 +1,5 @@
 #!/bin/sh
-# One user does all at once that may hurt another one: STORM threads (50) that change names, fork, wake, yield and move between CPUs,
+# One user does all at once that may hurt another one: STORM threads (1,000) that change names, fork, wake, yield and move between CPUs,
 # a thousand requests per second, two thousand connections that say nothing. Two CPUs, one boot. See `a_hostile_user` in
 # crates/tierce-cli/tests/manager.rs and docs/security.md.
 # shellcheck source-path=SCRIPTDIR
@@ -35,7 +35,7 @@ loader_before=$(peak "$loader")
 (
 	# shellcheck disable=SC3045 # busybox has it
 	ulimit -u 30000
-	exec su bob -c "sleep 1; exec trouble storm ${STORM:-50}"
+	exec su bob -c "sleep 1; exec trouble storm ${STORM:-1000}"
 ) 2>/dev/null &
 RUDE=/tmp/rude ./clients --exact rude_client >/out/rude.log 2>&1 &
 rude=$!

@@ -303,6 +303,8 @@ fn a_hostile_user() {
     println!("memory, KiB: {}", got("memory"));
     let [before, after] = memory("manager");
     assert!(after - before <= 8 * 2 * (64 + 4) + 1024, "{}", got("memory"));
+    let [before, after] = memory("loader");
+    assert!(after - before <= 64 * 1024 + 1024, "records that wait have 64 MiB: {}", got("memory"));
 
     // Each period has its 2 ms.
     let row = |when: &str| {
@@ -322,10 +324,7 @@ fn a_hostile_user() {
     let (alone, beside) = (got("alone"), got("beside"));
     println!("alone: {alone}\nbeside: {beside}");
     assert_eq!((&beside["wrong"], beside["granted"].as_u64() > Some(5)), (&json!([]), true), "{beside}");
-    assert!(
-        beside["half_ms"].as_f64() < Some(200.0) && beside["most_ms"].as_f64() < Some(1000.0),
-        "{beside}"
-    );
+    assert!(beside["most_ms"].as_f64() < Some(100.0), "{beside}");
     assert_eq!(got("hostile-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
     let _ = std::fs::remove_file(&trouble);
 }

@@ -80,13 +80,15 @@ pub struct Manner {
     pub reload: bool,
     /// Say what is not proved any more.
     pub prove: bool,
+    /// What it makes may only be where its thread may run.
+    pub limited: bool,
 }
 
 impl Manner {
     /// As a request says.
     pub fn of(request: &Value) -> Manner {
         let is = |key: &str| request[key] == true;
-        Manner { dry_run: is("dry_run"), reload: is("reload"), prove: is("prove") }
+        Manner { dry_run: is("dry_run"), reload: is("reload"), prove: is("prove"), limited: false }
     }
 }
 
@@ -267,7 +269,7 @@ struct Line<'a> {
 fn answer(line: &[u8], serve: Serve, out: &mut Vec<u8>) {
     let asked = match serde_json::from_slice::<Line>(line) {
         Ok(Line { version: VERSION, request, edit, dry_run, reload, prove }) => {
-            let manner = Manner { dry_run, reload, prove };
+            let manner = Manner { dry_run, reload, prove, limited: false };
             Asked { request, edit: edit.map(|edit| EditAsked { edit, manner }), line }
         }
         _ => {

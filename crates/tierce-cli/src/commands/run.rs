@@ -14,6 +14,7 @@ use changes::{edit, edits, end_reservations, is_made_for, put_into_force, writte
 use kept::Kept;
 use metrics::{Exporter, Totals};
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -383,8 +384,7 @@ fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
     written(live)?;
     let source = |source: &Arc<Source>| json!({ "name": source.name, "text": source.text });
     let sources: Vec<Value> = live.plan().sources.0.iter().map(source).collect();
-    let placed: serde_json::Map<String, Value> =
-        live.plan().placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu.into())).collect();
+    let placed: BTreeMap<&str, u32> = live.plan().placed().into_iter().collect();
     Ok(json!({ "revision": revision, "edited": service.edited, "sources": sources, "placed": placed }))
 }
 

@@ -168,7 +168,7 @@ fn single(keys: &tierce_plan::Keys) -> Option<u32> {
 
 /// One operation on the plan in force.
 pub fn edit(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
-    let (mut edit, manner) = match asked.edit {
+    let (mut edit, mut manner) = match asked.edit {
         Some(EditAsked { edit, manner }) => (edit, manner),
         None => {
             let request = asked.value();
@@ -178,6 +178,7 @@ pub fn edit(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, ou
         }
     };
     find_threads(live, &mut edit)?;
+    manner.limited = is_limited(&edit);
     change(live, &edit, manner, service, keep, out)?;
     if !manner.dry_run {
         remember(live, service, &edit);
@@ -190,17 +191,15 @@ pub fn edits(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, o
     let request = asked.value();
     let edits = Vec::<Edit>::deserialize(&request["edits"]);
     let mut edits = edits.map_err(|error| ("edits_must_be_known".to_string(), error.to_string()))?;
-    let manner = Manner::of(&request);
     edits.iter_mut().try_for_each(|edit| find_threads(live, edit))?;
+    let manner = Manner { limited: edits.iter().any(is_limited), ..Manner::of(&request) };
     if let [edit] = &edits[..] {
         change(live, edit, manner, service, keep, out)?;
     } else {
         written(live)?;
         let plan = live.plan().as_ref().clone();
         let plan = edits.iter().try_fold(plan, |plan, edit| plan.edited_beside(edit, || live.standing()));
-        let mut applied = changed_to(live, plan, manner, service, keep)?;
-        mark_limited(&edits, &mut applied);
-        say(&applied, out)?;
+        say(&changed_to(live, plan, manner, service, keep)?, out)?;
     }
     if !manner.dry_run {
         edits.iter().for_each(|edit| remember(live, service, edit));
@@ -256,7 +255,7 @@ fn change(
                 let not_proved = before.map_or(Vec::new(), |before| not_proved(&before, live.plan()));
                 let mut applied = Applied::new(live.plan(), true, live.revision(), &differences);
                 applied.not_proved = &not_proved;
-                applied.limited = is_limited(edit);
+                applied.limited = manner.limited;
                 service.said.extend(applied.changes.iter().map(|change| change.text.to_string()));
                 service.said.extend(not_proved.iter().map(|fault| format!("warning: {fault}")));
                 return say(&applied, out);
@@ -267,20 +266,12 @@ fn change(
     }
     written(live)?;
     let plan = live.plan().edited_beside(edit, || live.standing());
-    let mut applied = changed_to(live, plan, manner, service, keep)?;
-    mark_limited(std::slice::from_ref(edit), &mut applied);
-    say(&applied, out)
+    say(&changed_to(live, plan, manner, service, keep)?, out)
 }
 
 /// What it makes may only be where its thread may run.
 fn is_limited(edit: &Edit) -> bool {
     matches!(edit, Edit::Create { cpus: Some(cpus), .. } if !cpus.is_empty())
-}
-
-fn mark_limited(edits: &[Edit], applied: &mut Value) {
-    if edits.iter().any(is_limited) {
-        applied["limited"] = true.into();
-    }
 }
 
 /// The plan that operations have made of the one in force, if it can be enforced.
@@ -341,7 +332,7 @@ fn not_proved(old: &Plan, new: &Plan) -> Vec<String> {
 pub fn put_into_force(
     live: &mut Live,
     mut plan: Plan,
-    Manner { dry_run, reload, prove }: Manner,
+    Manner { dry_run, reload, prove, limited }: Manner,
     service: &mut Service,
     keep: Keep,
 ) -> Served {
@@ -370,7 +361,7 @@ pub fn put_into_force(
                 report_all(Level::Info, "plan_changed", &changes);
             }
             let mut applied = Applied::new(&plan, !dry_run, live.revision(), &differences);
-            applied.not_proved = &not_proved;
+            (applied.not_proved, applied.limited) = (&not_proved, limited);
             applied.needs_reload = would_reload && dry_run;
             applied.reloaded = reloaded.as_ref().map(progress::to_json);
             return serde_json::to_value(applied).map_err(|error| ("answer".into(), error.to_string()));
