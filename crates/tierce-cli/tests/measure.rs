@@ -166,6 +166,89 @@ fn chains_beside_their_bounds() {
 }
 
 #[test]
+fn arrivals_become_loads_of_a_plan() {
+    let folder = folder("measure-arrivals");
+    let example =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bursts.toml")).unwrap();
+    fs::write(folder.join("bursts.toml"), &example).unwrap();
+    let sim = |plan: &str, trace: &str| {
+        let output = tierce(&folder, &["sim", plan, "--for", "4s", "--trace", trace]);
+        assert_eq!(output.status.code(), Some(0), "{}", texts(&output).1);
+    };
+    sim("bursts.toml", "bursts.trace");
+    let measured = |arguments: &[&str]| -> Value {
+        let all = [&["measure", "bursts.trace", "--json"], arguments].concat();
+        let output = tierce(&folder, &all);
+        assert_eq!(output.status.code(), Some(0), "{}", texts(&output).1);
+        serde_json::from_str(&texts(&output).0).unwrap()
+    };
+    let json = measured(&["--arrivals"]);
+    let load = |name: &str| {
+        let mut tasks = json["tasks"].as_array().unwrap().iter();
+        tasks.find(|task| task["name"] == name).unwrap_or_else(|| panic!("{json}"))["load"].as_str().unwrap()
+    };
+    assert_eq!(load("alarms"), r#"load = { separation = ["1ms", "2ms", "50ms"], work = "1.5ms" }"#);
+    assert_eq!(load("video"), r#"load = { separation = "15ms", work = ["7ms", "1.5ms", "1.5ms", "1ms"] }"#);
+    assert_eq!(load("control"), r#"load = { separation = "50ms", work = "14ms" }"#);
+    let alone = measured(&["--arrivals", "video", "--jobs", "3"]);
+    assert_eq!(alone["tasks"].as_array().unwrap().len(), 1);
+    assert_eq!(alone["tasks"][0]["work_ns"], serde_json::json!([7_000_000, 8_000_000, 10_000_000]));
+
+    // What was measured is a plan, and says what the other one says.
+    let mut again = String::new();
+    let mut task = String::new();
+    for line in example.lines() {
+        task = line.strip_prefix("[task.").map_or(task, |rest| rest.trim_end_matches(']').to_string());
+        let deadline = ["5ms", "15ms", "35ms"]
+            [["alarms", "video", "control"].iter().position(|it| *it == task).unwrap_or(0)];
+        match line.starts_with("load = ") {
+            true => again += &load(&task).replace(" }", &format!(", deadline = \"{deadline}\" }}\n")),
+            false => again += &format!("{line}\n"),
+        }
+    }
+    fs::write(folder.join("again.toml"), &again).unwrap();
+    for plan in ["bursts.toml", "again.toml"] {
+        let output = tierce(&folder, &["check", plan]);
+        assert_eq!(output.status.code(), Some(0), "{again}{}", texts(&output).0);
+    }
+
+    let output = tierce(&folder, &["measure", "bursts.trace", "--arrivals", "alarms"]);
+    let (text, _) = texts(&output);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        (rows[0].join(" ").starts_with("alarms (simulated): "), &rows[4][..]),
+        (true, &["3", "50", "ms", "4.5", "ms"][..]),
+        "{text}"
+    );
+
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn arrivals_that_cannot_be_measured() {
+    let folder = folder("measure-no-arrivals");
+    fs::write(folder.join("plan.toml"), PLAN).unwrap();
+    let output = tierce(&folder, &["sim", "plan.toml", "--for", "100ms", "--trace", "plan.trace"]);
+    assert_eq!(output.status.code(), Some(0), "{}", texts(&output).1);
+    for (arguments, part) in [
+        (&["measure", "plan.trace", "--arrivals", "c"][..], "those with two jobs or more are `a`, `b`"),
+        (
+            &["measure", "plan.trace", "plan.trace", "--arrivals"],
+            "arrivals_are_of_one_trace: 2 traces, bound 1",
+        ),
+        (&["measure", "plan.trace", "--jobs", "3"], "--arrivals"),
+        (&["measure", "plan.trace", "--arrivals", "--jobs", "0"], "0 is not in 1..=256"),
+        (&["measure", "plan.trace", "--arrivals", "--chain"], "cannot be used with"),
+        (&["measure", "plan.toml", "--arrivals"], "not a trace"),
+    ] {
+        let output = tierce(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn jobs_of_a_real_thread() {
     let folder = folder("job");
     let arguments =

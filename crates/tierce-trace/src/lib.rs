@@ -12,6 +12,7 @@
 //! The simulator and the live run may also feed [`Stats`] directly and keep no trace.
 
 mod affinity;
+pub mod arrivals;
 pub mod browser;
 pub mod chains;
 pub mod change;
@@ -36,6 +37,7 @@ pub mod units;
 pub mod waits;
 pub mod work_conservation;
 
+pub use arrivals::Arrivals;
 pub use chains::Chains;
 pub use chains::Follows;
 pub use change::{PlanChange, Renumber, Seen};

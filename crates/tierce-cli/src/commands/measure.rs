@@ -1,5 +1,6 @@
-//! `tierce measure`: how far a schedule is from theory.
+//! `tierce measure`: how far a schedule is from theory, how long chains take, and how jobs arrive.
 
+mod arrivals;
 mod chains;
 mod input;
 
@@ -14,13 +15,15 @@ use tierce_terminal::Stop;
 use tierce_trace::measure::{rows, tables, to_json, Measure, Row};
 use tierce_trace::units;
 
-/// Measure jitters and overheads of jobs, or how long chains take, from traces
+/// Measure jitters and overheads of jobs, how long chains take, or how jobs arrive, from traces
 ///
 /// Per job: reserve jitter (ResJ), release jitter (RelJ), context-switch jitter (CtswJ), and the time of interrupts (IntO) and of
 /// decisions that changed nothing (RelO). MAXmax is the largest value of all tasks, AVGM the average of the task
 /// that had it; MINmax is the smallest of the tasks' largest values, AVGm the average of its task.
 ///
 /// With --chain instead: response, reaction time and data age of chains of tasks, beside their bounds and needs (docs/chains.md).
+///
+/// With --arrivals instead: the least distances and the most work of jobs in a row, and a `load` of a plan with them (docs/bursts.md).
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -45,6 +48,12 @@ pub struct Args {
     /// With --chain: take the chains and their bounds from this plan, if the trace has none or others
     #[arg(long, value_name = "PLAN", requires = "chain")]
     plan: Option<PathBuf>,
+    /// Instead, measure how the jobs of all tasks arrive, or of this one
+    #[arg(long, value_name = "TASK", num_args = 0..=1, conflicts_with_all = ["live", "tasks", "plot", "chain", "epoch"])]
+    arrivals: Option<Option<String>>,
+    /// With --arrivals: up to so many jobs in a row
+    #[arg(long, value_name = "COUNT", requires = "arrivals", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
     /// Draw the histograms, as .svg, .pdf or .png
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -61,6 +70,7 @@ Examples:
   tierce measure --live
   tierce measure run.trace --chain
   tierce measure run.trace --chain see --plan plan.toml
+  tierce measure run.trace --arrivals --jobs 16
 
 Ctrl-C ends the reading: what was read by then is measured.
 
@@ -71,6 +81,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     picture::check(args.plot.as_deref())?;
     if args.live {
         return live(args);
+    }
+    if let Some(name) = &args.arrivals {
+        let [trace] = &args.traces[..] else {
+            bail!("arrivals_are_of_one_trace: {} traces, bound 1", args.traces.len());
+        };
+        let (name, jobs) = (name.as_deref(), usize::from(args.jobs));
+        return arrivals::run(&arrivals::Asked { trace, name, jobs, json: args.json });
     }
     if let Some(name) = &args.chain {
         let [trace] = &args.traces[..] else {
