@@ -96,9 +96,15 @@ say books "$(cat /out/books.json)"
 finish TERM
 sleep 1
 ask no-plan alice --list
+# Beside a manager nothing is promised to a name that any user can take.
+sed 's/, uid = 0//' manager.toml >forged.toml
+tierce run forged.toml --for 1s >/dev/null 2>/out/forged.refused
+say forged "{\"code\":$?,\"state\":\"$(cat /sys/kernel/sched_ext/state)\"}"
 begin second manager.toml || exit
 sleep 1.5
 ask regained alice --list
+tierce apply forged.toml >/dev/null 2>/out/apply-forged.refused
+say apply-forged $?
 watch regained
 kill "$manager"
 wait "$manager"

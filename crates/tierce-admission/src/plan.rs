@@ -4,9 +4,12 @@ use crate::bounds::higher_classes::Above;
 use crate::composition::brief::Brief;
 use crate::composition::placement::{self, place};
 use crate::composition::{one_step, runnable};
+use crate::explain::forged_matches;
 use crate::verdict::Admission;
 use std::path::Path;
-use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, Step, Upgraded, PARAMS};
+use tierce_plan::{
+    Edge, Edit, Fault, Faults, Options, Plan, Shape, Sources, Standing, Step, Upgraded, PARAMS,
+};
 
 /// To read a plan, placing what has `cpu = "any"` where the laws hold with it; to change one; and to judge it.
 pub trait PlanExt: Sized {
@@ -49,6 +52,9 @@ pub trait PlanExt: Sized {
     /// The plan on a machine: what its CPUs give to their roots is what is left there. Refused where a root's CPU is not
     /// online.
     fn on(self, above: &Above) -> Result<Self, Faults>;
+
+    /// Each `match` that any user can forge, of a part that gets more than the default node: `match_can_be_forged`.
+    fn forgeable(&self) -> Faults;
 
     /// Whether the plan can be enforced on a machine whose online CPUs are 0 to `cpus - 1`:
     ///
@@ -133,6 +139,10 @@ impl PlanExt for Plan {
 
     fn on(self, above: &Above) -> Result<Self, Faults> {
         above.under(self)
+    }
+
+    fn forgeable(&self) -> Faults {
+        Faults::new(forged_matches::warnings(self, &Shape::new(self)), self.sources.clone())
     }
 
     fn check_runnable(&self, cpus: u32) -> Result<(), Faults> {

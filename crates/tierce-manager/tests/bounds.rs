@@ -4,8 +4,8 @@ mod common;
 use common::*;
 use serde_json::{json, Value};
 use std::time::{Duration, Instant};
-use tierce_manager::rules::{to_rule, Known, EVENT, STACK};
-use tierce_manager::{Principal, Rules, State, Unkept, What};
+use tierce_manager::rules::{cpu_time, to_rule, Known, EVENT, STACK};
+use tierce_manager::{Ask, Asker, Principal, Rules, State, Unkept, What, Which};
 
 /// Rules run on a large stack, as they do in the manager.
 fn on_a_large_stack(test: impl FnOnce() + Send + 'static) {
@@ -102,6 +102,63 @@ fn all_rules_together_have_a_bound_too() {
         println!("40 rules that never end: {took:?}");
         assert!(took < EVENT + Duration::from_secs(1));
     });
+}
+
+/// CPU time of this thread, as the bounds of rules count it.
+fn took<T>(what: impl FnOnce() -> T) -> (Duration, T) {
+    let begun = cpu_time();
+    let done = what();
+    (cpu_time() - begun, done)
+}
+
+#[test]
+fn many_who_wait_do_not_keep_others_waiting() {
+    on_a_large_stack(|| {
+        // Sixty of two users wait for another one. When that is gone, the rule never ends.
+        let text = "fn new_request(it) { if it.requests.len() > 1 && !it.requests.some(|r| r.id == 1) { loop {} } \
+            #{ defer: \"later\" } } fn request_ending(it) { if !it.requests.some(|r| r.id == 1) { loop {} } }";
+        let mut manager = manager(ONE, &[("endless".into(), text.into(), Value::Null)]);
+        let mut ids = Vec::new();
+        for number in 0..61 {
+            let mut wish = wish(&mut manager, 1000 + number / 31, 100 + number, &[("1ms/10ms", 0)]);
+            wish.wait = true;
+            ids.push(ask(&mut manager, 1000 + number / 31, wish).unwrap().about.unwrap().id);
+        }
+        let most = EVENT + Duration::from_millis(60);
+        let (first, answer) =
+            took(|| manager.ask(&Asker::user(1000), Ask::Cancel(Which { id: ids[0] }), NOW));
+        assert_eq!(answer.unwrap().state, State::Ended);
+        let mut turns = Vec::new();
+        while manager.is_behind() {
+            assert!(turns.len() < 200);
+            turns.push(took(|| manager.go_on(NOW)).0);
+        }
+        println!("{first:?}, then {} turns, {:?} the longest", turns.len(), turns.iter().max());
+        assert!(turns.len() > 10, "the rule did not run");
+        assert!(first < most && turns.iter().all(|took| *took < most), "{first:?}, {turns:?}");
+        // As many threads that have ended: as many events.
+        let gone: Vec<u32> = (101..161).collect();
+        gone.iter().for_each(|tid| _ = manager.threads().0.remove(tid));
+        let (ended, done) = took(|| manager.turn(NOW));
+        done.unwrap();
+        println!("{ended:?} for {} that ended", gone.len());
+        assert!(ended < 10 * EVENT && manager.books().requests.is_empty(), "{ended:?}");
+    });
+}
+
+#[test]
+fn a_panic_is_a_failure_of_the_rule() {
+    let mut rules = Rules::new();
+    rules.add("asks", Principal::System, "fn look(it) { fits(#{ id: 1 }) }", &Value::Null).unwrap();
+    rules.add("next", Principal::System, "fn look(it) { #{ say: \"here\" } }", &Value::Null).unwrap();
+    let known = Known::new(|_| to_rule(&Value::Null));
+    let evaluated =
+        rules.decide("look", &known, None, Some(std::rc::Rc::new(|_, _, _| panic!("on purpose"))));
+    assert_eq!(evaluated.broken.unwrap().message, "the rule `asks` has decided nothing: it panicked");
+    assert_eq!(evaluated.decisions[0].2.say.as_deref(), Some("here"), "the one after it is asked");
+    rules.begin_turn();
+    let evaluated = rules.decide("look", &known, None, None);
+    assert!(evaluated.broken.unwrap().message.contains("no decision"), "and it is asked again");
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod chains;
 mod computed;
 pub mod derivation;
 mod findings;
-mod forged_matches;
+pub mod forged_matches;
 pub mod json;
 pub mod outline;
 pub mod part;

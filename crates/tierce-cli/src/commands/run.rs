@@ -1,6 +1,7 @@
 //! `tierce run`: enforce a plan on this machine.
 
 mod changes;
+mod forged;
 mod kept;
 pub mod metrics;
 mod tell;
@@ -11,6 +12,7 @@ use super::time;
 use crate::journal::{report, Level};
 use anyhow::{bail, Result};
 use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Service};
+use forged::refuse_beside_a_manager;
 use kept::Kept;
 use metrics::{Exporter, Totals};
 use serde_json::{json, Value};
@@ -150,6 +152,15 @@ impl Args {
         let plan = Plan::load_with(&self.plan, tierce_plan::Options { cpus });
         match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
             Ok(mut plan) => {
+                if let Err(faults) = refuse_beside_a_manager(&plan) {
+                    eprint!("{}", faults.report());
+                    if !self.dry_run {
+                        bail!(
+                            "{}: a manager answers, and any user could take what the plan promises",
+                            self.plan.display()
+                        );
+                    }
+                }
                 plan.run.policies |= self.policies.unwrap_or(0);
                 Ok(plan)
             }
@@ -497,6 +508,8 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) ->
     let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
+    refuse_beside_a_manager(&plan)
+        .map_err(|faults| ("match_can_be_forged".to_string(), faults.to_string()))?;
     let manner = Manner::of(request);
     let answer = put_into_force(live, plan, manner, service, keep)?;
     if !manner.dry_run {

@@ -32,7 +32,7 @@ use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
 use tierce_manager::{
-    Answer, Ask, Asker, Books, Notice, Principal, Unkept, Writer, Wrong, LISTEN, NAMELESS, PREFIX,
+    Answer, Ask, Asker, Books, InForce, Notice, Principal, Unkept, Writer, Wrong, LISTEN, NAMELESS, PREFIX,
 };
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
@@ -167,6 +167,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
         } else if daemon.is_due() {
             daemon.turn();
         }
+        daemon.manager.go_on(now_ns());
         let notices = daemon.manager.take_notices();
         notices.iter().for_each(log);
         server.tell(&notices);
@@ -198,6 +199,8 @@ struct Daemon<'a> {
     looked: Instant,
     /// Why no plan can be asked, as it was last said.
     away: Option<String>,
+    /// What any user can take by a name in the plan in force has been said.
+    told_forgeable: bool,
     /// Deadlines missed, and promises not kept, so far.
     became: Became,
     users: BTreeSet<u32>,
@@ -219,6 +222,7 @@ impl<'a> Daemon<'a> {
             saved,
             looked,
             away: None,
+            told_forgeable: false,
             became: Became::default(),
             users,
         }
@@ -238,6 +242,13 @@ impl<'a> Daemon<'a> {
                 None => report(Level::Info, "plan_in_force", "a plan is in force", &[]),
             }
             self.away = away;
+        }
+        if self.away.is_some() {
+            self.told_forgeable = false;
+        } else if !std::mem::replace(&mut self.told_forgeable, true) {
+            let plan = self.manager.in_force().plan();
+            let faults = plan.map_or_else(|_| String::new(), |plan| plan.forgeable().to_string());
+            faults.lines().for_each(|line| report(Level::Warn, "match_can_be_forged", line, &[]));
         }
     }
 
@@ -283,6 +294,9 @@ impl<'a> Daemon<'a> {
     }
 
     fn until_next(&self) -> Duration {
+        if self.manager.is_behind() {
+            return Duration::ZERO;
+        }
         let look = LOOK.saturating_sub(self.looked.elapsed());
         let due = self.manager.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
         due.map_or(look, |due| look.min(due))

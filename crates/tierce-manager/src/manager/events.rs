@@ -34,6 +34,12 @@ const LATER_MAX: usize = 64;
 impl<P: InForce, T: Threads> Manager<P, T> {
     /// Time has passed: whatever is due happens. An error: no plan is in force.
     pub fn turn(&mut self, now_ns: u64) -> Result<(), Wrong> {
+        self.rules.begin_turn();
+        self.pass(now_ns)
+    }
+
+    /// Time passes.
+    pub(super) fn pass(&mut self, now_ns: u64) -> Result<(), Wrong> {
         self.trial()?;
         if std::mem::take(&mut self.is_foreign) {
             self.reconcile(now_ns)?;

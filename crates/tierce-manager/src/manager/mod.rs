@@ -20,6 +20,7 @@ use crate::trial::Trial;
 use crate::wrong::Wrong;
 pub use events::Unkept;
 use seen::Seen;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// How much one principal and one person may have, and all together.
@@ -86,6 +87,8 @@ pub struct Manager<P, T> {
     /// Notices that nobody has taken.
     told: Vec<Notice>,
     later: Vec<Later>,
+    /// Those who wait and are to be looked at again.
+    retries: VecDeque<u64>,
     /// Changes with every change of the books.
     revision: u64,
     /// The plan has been changed by others, or has not been looked at.
@@ -107,6 +110,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             trial: None,
             told: Vec::new(),
             later: Vec::new(),
+            retries: VecDeque::new(),
             revision: 0,
             is_foreign: true,
             has_started: false,
@@ -115,7 +119,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Answer what somebody asks. An error: it is not well formed, or not for him to ask, or no plan is in force.
     pub fn ask(&mut self, asker: &Asker, ask: Ask, now_ns: u64) -> Result<Answer, Wrong> {
-        self.turn(now_ns)?;
+        self.rules.begin_turn();
+        self.pass(now_ns)?;
         match ask {
             Ask::Request(wish) => self.request(asker, *wish, now_ns),
             Ask::Cancel(which) => self.cancel(asker, which.id, now_ns),

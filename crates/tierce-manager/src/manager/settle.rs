@@ -7,7 +7,7 @@ use crate::books::{Request, Taken};
 use crate::in_force::InForce;
 use crate::principal::Principal;
 use crate::proposal::Proposal;
-use crate::rules::Evaluated;
+use crate::rules::{cpu_time, Evaluated, RETRY};
 use crate::trial::Trial;
 use crate::wrong::Wrong;
 use serde_json::Value;
@@ -126,14 +126,39 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    /// Those who wait, the most valuable first, until none of them gets anything.
+    /// Those who wait, the most valuable first. Where that takes long, others are answered before the rest ([`Manager::go_on`]); who
+    /// has not been looked at then comes first.
     pub(super) fn retry(&mut self, now_ns: u64) {
         let waiting = |request: &&Request| request.held.is_none() && request.waits;
         let mut list: Vec<(i64, u64)> =
             self.books.all().filter(waiting).map(|request| (-request.value(), request.id)).collect();
         list.sort_unstable();
-        for (_, id) in list {
+        let new = list.into_iter().map(|(_, id)| id).filter(|id| !self.retries.contains(id));
+        let new: Vec<u64> = new.collect();
+        self.retries.extend(new);
+        self.some_retries(now_ns);
+    }
+
+    fn some_retries(&mut self, now_ns: u64) {
+        let ends = cpu_time() + RETRY;
+        while let Some(id) = self.retries.pop_front() {
             self.look_again(id, When::Retry, now_ns);
+            if cpu_time() >= ends {
+                break;
+            }
+        }
+    }
+
+    /// Whether there is more to do ([`Manager::go_on`]).
+    pub fn is_behind(&self) -> bool {
+        !self.retries.is_empty()
+    }
+
+    /// Do some more of what others were answered before.
+    pub fn go_on(&mut self, now_ns: u64) {
+        if self.is_behind() {
+            self.rules.begin_turn();
+            self.some_retries(now_ns);
         }
     }
 

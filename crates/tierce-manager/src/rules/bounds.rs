@@ -8,6 +8,8 @@ pub const RULE: Duration = Duration::from_millis(20);
 /// CPU time of all rules for one event. A question to admission that has begun ends first; so nobody waits longer than this and
 /// one such question.
 pub const EVENT: Duration = Duration::from_millis(40);
+/// CPU time after which those who wait are looked at again no further, until others have been answered.
+pub const RETRY: Duration = Duration::from_millis(5);
 /// Steps of one rule for one event.
 pub const OPERATIONS: u64 = 200_000;
 /// Questions to admission (`fits`) of one rule for one event.

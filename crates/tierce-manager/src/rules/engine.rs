@@ -38,6 +38,8 @@ struct Rule {
     events: BTreeSet<String>,
     calls: u64,
     failures: u64,
+    /// CPU time in which it has failed since others were answered.
+    wasted: Duration,
 }
 
 /// What functions of the engine need to know of the rule that runs.
@@ -88,6 +90,12 @@ impl Rules {
         Self { engine: engine(&running), list: Vec::new(), running }
     }
 
+    /// Others have been answered. Before that a rule that fails is asked again only until it has used up its time so: there may be many
+    /// events.
+    pub fn begin_turn(&mut self) {
+        self.list.iter_mut().for_each(|rule| rule.wasted = Duration::ZERO);
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -116,7 +124,16 @@ impl Rules {
             return Err(wrong("it has no function of one argument, such as `fn new_request(it)`".into()));
         }
         let (name, parameters) = (name.to_string(), to_rule(parameters));
-        self.list.push(Rule { name, owner, parameters, program, events, calls: 0, failures: 0 });
+        self.list.push(Rule {
+            name,
+            owner,
+            parameters,
+            program,
+            events,
+            calls: 0,
+            failures: 0,
+            wasted: Duration::ZERO,
+        });
         Ok(())
     }
 
@@ -142,9 +159,13 @@ impl Rules {
         evaluated.decisions.reserve(asked.len());
         let event_name = text(event);
         for at in asked {
-            self.running.until.set(ends.min(cpu_time() + RULE));
+            let begun = cpu_time();
+            self.running.until.set(ends.min(begun + RULE));
             self.running.questions.set(QUESTIONS);
-            let decided = self.call(at, event, &event_name, known);
+            let decided = match self.list[at].wasted < RULE {
+                true => self.call(at, event, &event_name, known),
+                false => Err(format!("CPU time, bound {} ms, used up by other events", RULE.as_millis())),
+            };
             let rule = &mut self.list[at];
             rule.calls += 1;
             let (name, owner) = (rule.name.clone(), rule.owner.clone());
@@ -160,6 +181,7 @@ impl Rules {
                 }
                 Err(why) => {
                     rule.failures += 1;
+                    rule.wasted += cpu_time() - begun;
                     let failed = Said { rule: name.clone(), said: format!("failed: {why}") };
                     evaluated.failed.push((evaluated.decisions.len(), failed));
                     evaluated.broken = Some(Wrong::new(
@@ -200,7 +222,7 @@ impl Rules {
 const LOOK: u64 = 16;
 
 /// That this thread has had.
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     // SAFETY: an all-zero timespec is valid, and the call fills it.
     let time = unsafe {
         let mut time: libc::timespec = std::mem::zeroed();

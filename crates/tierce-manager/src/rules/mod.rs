@@ -16,6 +16,6 @@ pub use bounds::*;
 pub use convert::of_rule;
 pub use convert::{list, map, number, text, to_rule, Data, Record};
 pub use decision::{keys, Create, Decision, SetKeys, Timer, To};
-pub use engine::{Evaluated, Fits, Rules};
+pub use engine::{cpu_time, Evaluated, Fits, Rules};
 pub use known::Known;
 pub use shipped::{shipped, SHIPPED};
