@@ -13,5 +13,21 @@ kill $manager
 wait $manager
 rm -f /out/books.json
 sleep 1
-say restarts "$(./grants restarts /out/books.json "$2" tierce-manager --books /out/books.json --rule limit-per-user | tail -n 1)"
 finish TERM
+
+# A profile of the vendor, one of the system, and a rule: nobody may touch them.
+mkdir -p /etc/tierce/profiles /var/lib/tierce/profiles
+cp ./*.toml /etc/tierce/profiles
+cp ./*.toml /var/lib/tierce/profiles
+echo 'fn new_request(it) { }' >/etc/tierce/own.rhai
+kept() {
+	find /etc/tierce /var/lib/tierce/profiles -type f | sort | while read -r file; do
+		echo "$file"
+		cat "$file"
+	done
+}
+kept >/tmp/before
+say restarts "$(./grants restarts /out/books.json "$2" "$3" plan.toml \
+	tierce-manager --books /out/books.json --rule limit-per-user --rule /etc/tierce/own.rhai | tail -n 1)"
+kept | cmp - /tmp/before
+say kept "{\"code\":$?,\"lines\":$(kept | wc -l),\"state\":\"$(cat /sys/kernel/sched_ext/state)\"}"

@@ -8,12 +8,14 @@ use figures::{axis, chart, folders, number, said, Said};
 use tierce_figure::{Figure, Look};
 
 const SHARES: [u32; 6] = [5, 10, 20, 40, 60, 80];
-const WAYS: [(&str, &str); 5] = [
+const WAYS: [(&str, &str); 7] = [
     ("cpu.max-20ms", "cpu.max, 20 ms"),
     ("deadline-20ms", "deadline, 20 ms"),
     ("deadline-1ms", "deadline, 1 ms"),
     ("tierce-20ms", "Tierce, 20 ms"),
     ("tierce-1ms", "Tierce, 1 ms"),
+    ("tierce-rr-20ms", "Tierce, SCHED_RR, 20 ms"),
+    ("tierce-rr-1ms", "Tierce, SCHED_RR, 1 ms"),
 ];
 
 fn main() -> Result<()> {

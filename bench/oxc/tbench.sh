@@ -43,16 +43,20 @@ into_deadline() {
 	done
 	kill -CONT "$3" "$4"
 }
-# throughput NAME SHARE [RUNTIME PERIOD]: of both connections; of the deadline class, server and client with RUNTIME ns each
+# throughput NAME SHARE [RUNTIME PERIOD]: of both connections, whose processes are begun by $by; of the deadline class, server and client
+# with RUNTIME ns each
+by=
 throughput() {
 	pids=
 	for cpu in 0 1; do
-		on $cpu tbench_srv >/dev/null &
+		# shellcheck disable=SC2086 # a command
+		on $cpu $by tbench_srv >/dev/null &
 		pids="$pids $!"
 	done
 	sleep 0.2
 	for cpu in 0 1; do
-		on $cpu tbench -t 2 -c client.txt 1 127.0.0.1 >/out/tbench-$cpu 2>&1 &
+		# shellcheck disable=SC2086 # a command
+		on $cpu $by tbench -t 2 -c client.txt 1 127.0.0.1 >/out/tbench-$cpu 2>&1 &
 		pids="$pids $!"
 	done
 	if [ -n "$3" ]; then
@@ -84,6 +88,14 @@ for period in 20ms 1ms; do
 		throughput "tierce-$period" "$share"
 	done
 done
+by='chrt -r 1'
+for period in rr-20ms rr-1ms; do
+	for share in $shares; do
+		tierce apply "$period-$share.toml" >/out/applied 2>&1 || cat /out/applied
+		throughput "tierce-$period" "$share"
+	done
+done
+by=
 tierce apply all.toml >/out/applied 2>&1 || cat /out/applied
 throughput tierce-all 100
 finish TERM

@@ -5,7 +5,9 @@
 //!                                             the kernel has are copied after each, and at the end the books are compared with these
 //!                                             edges, and with what is proved of a plan that has them. After so many, with the plan in
 //!                                             force and the whole graph, too, at once
-//!     grants restarts BOOKS COUNT COMMAND...  the manager, which COMMAND starts, is killed so often at a random moment
+//!     grants restarts BOOKS COUNT EVERY PLAN COMMAND...   the manager, which COMMAND starts, is killed so often at a random moment; every
+//!                                             so manieth time the loader of the PLAN is, by itself or with the manager: the
+//!                                             machine is on its default scheduler then, until the plan is in force again
 //!
 //! Prints one line of JSON; 1: something did not agree.
 
@@ -313,7 +315,8 @@ struct Manager {
 }
 
 impl Manager {
-    fn start(command: &[String]) -> Result<(Manager, Client)> {
+    /// `has_plan`: there is one in force.
+    fn start(command: &[String], has_plan: bool) -> Result<(Manager, Client)> {
         let errors = std::fs::OpenOptions::new().append(true).create(true).open("/out/manager.err")?;
         let child = Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).stderr(errors).spawn();
         let mut manager = Manager { command: command.to_vec(), child: child.context(command[0].clone())? };
@@ -321,7 +324,7 @@ impl Manager {
         loop {
             let listed = Client::open().and_then(|mut client| {
                 let answer = client.ask(&json!({ "request": "list" }))?;
-                ensure!(answer["ok"] == true, "{answer}");
+                ensure!(answer["ok"] == has_plan, "{answer}");
                 Ok(client)
             });
             if let Ok(client) = listed {
@@ -342,6 +345,58 @@ impl Manager {
     }
 }
 
+/// The loader, until it is killed.
+struct Loader(Child);
+
+impl Loader {
+    fn start(plan: &str) -> Result<Loader> {
+        let errors = std::fs::OpenOptions::new().append(true).create(true).open("/out/loader.err")?;
+        let mut command = Command::new("tierce");
+        let mut child =
+            command.args(["run", plan]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn()?;
+        let begun = Instant::now();
+        while asked(json!({ "request": "status" })).is_err() {
+            if let Some(status) = child.try_wait()? {
+                bail!("the loader has ended: {status}");
+            }
+            ensure!(begun.elapsed() < Duration::from_secs(120), "the loader does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(Loader(child))
+    }
+
+    /// The machine is on its default scheduler when this returns.
+    fn kill(&mut self) -> Result<()> {
+        self.0.kill()?;
+        self.0.wait()?;
+        let begun = Instant::now();
+        while std::fs::read_to_string("/sys/kernel/sched_ext/state")?.trim() != "disabled" {
+            ensure!(begun.elapsed() < Duration::from_secs(5), "the plan goes on without its loader");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+/// What each thread has, once the manager has answered; `believed`: those of whom nothing else is known have it again by then, or were told
+/// that it has ended. The manager may have to see first that the plan is another run of itself.
+fn regained(client: &mut Client, believed: &BTreeMap<i32, u64>) -> Result<(BTreeMap<i32, u64>, u64)> {
+    let begun = Instant::now();
+    loop {
+        let answer = client.ask(&json!({ "request": "news", "after": 0 }))?;
+        let news = answer["answer"]["news"].as_array().cloned().unwrap_or_default();
+        let ended: Vec<u64> =
+            news.iter().filter(|it| it["what"] == "ended").filter_map(|it| it["id"].as_u64()).collect();
+        let (had, told): (Vec<_>, Vec<_>) = believed.iter().partition(|(_, id)| !ended.contains(id));
+        let now = granted(client)?;
+        if had.iter().all(|(tid, id)| now.get(*tid) == Some(*id)) || begun.elapsed() > Duration::from_secs(10)
+        {
+            return Ok((now, told.len() as u64));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Threads that have a guarantee, and its number.
 fn granted(client: &mut Client) -> Result<BTreeMap<i32, u64>> {
     let list = client.ask(&json!({ "request": "list" }))?;
@@ -350,44 +405,72 @@ fn granted(client: &mut Client) -> Result<BTreeMap<i32, u64>> {
     Ok(granted.filter_map(|it| Some((it["thread"].as_i64()? as i32, it["id"].as_u64()?))).collect())
 }
 
-fn restarts(books: &str, count: u64, command: &[String]) -> Result<ExitCode> {
-    let (mut manager, mut client) = Manager::start(command)?;
+/// Some requests and cancels, and often one more whose answer nobody has heard: how many were granted, and for which thread that one is.
+fn some_requests(
+    client: &mut Client,
+    draw: &mut Draw,
+    tids: &[i32],
+    believed: &mut BTreeMap<i32, u64>,
+) -> Result<(u64, Option<i32>)> {
+    let mut grants = 0;
+    for _ in 0..draw.below(6) {
+        let tid = tids[draw.below(tids.len())];
+        let answer = match believed.get(&tid) {
+            Some(id) => client.ask(&json!({ "request": "cancel", "id": id }))?,
+            None => client.ask(&wish(draw, tid))?,
+        };
+        match answer["answer"]["state"].as_str() {
+            Some("granted") => {
+                believed.insert(tid, answer["answer"]["about"]["id"].as_u64().context("id")?);
+                grants += 1;
+            }
+            Some("ended") => _ = believed.remove(&tid),
+            _ => {}
+        }
+    }
+    if draw.below(4) == 0 {
+        return Ok((grants, None));
+    }
+    let tid = tids[draw.below(tids.len())];
+    let request = match believed.get(&tid) {
+        Some(id) => json!({ "request": "cancel", "id": id }),
+        None => wish(draw, tid),
+    };
+    client.send(&request)?;
+    Ok((grants, Some(tid)))
+}
+
+fn restarts(books: &str, count: u64, every: u64, plan: &str, command: &[String]) -> Result<ExitCode> {
+    let mut loader = Loader::start(plan)?;
+    let (mut manager, mut client) = Manager::start(command, true)?;
     let (mut checker, mut draw) = (Checker::new(books)?, Draw::new(29));
     let tids = sleepers();
     // By what was answered. What was asked for when it was killed may have been done, or not.
     let mut believed: BTreeMap<i32, u64> = BTreeMap::new();
-    let (mut lost, mut grants, mut cut) = (Vec::new(), 0u64, 0u64);
+    let (mut lost, mut grants, mut cut, mut loader_kills, mut told) = (Vec::new(), 0u64, 0u64, 0u64, 0u64);
     for round in 0..count {
-        let mut open = None;
-        for _ in 0..draw.below(6) {
-            let tid = tids[draw.below(tids.len())];
-            let answer = match believed.get(&tid) {
-                Some(id) => client.ask(&json!({ "request": "cancel", "id": id }))?,
-                None => client.ask(&wish(&mut draw, tid))?,
-            };
-            match answer["answer"]["state"].as_str() {
-                Some("granted") => {
-                    believed.insert(tid, answer["answer"]["about"]["id"].as_u64().context("id")?);
-                    grants += 1;
-                }
-                Some("ended") => _ = believed.remove(&tid),
-                _ => {}
-            }
-        }
-        if draw.below(4) > 0 {
-            let tid = tids[draw.below(tids.len())];
-            let request = match believed.get(&tid) {
-                Some(id) => json!({ "request": "cancel", "id": id }),
-                None => wish(&mut draw, tid),
-            };
-            client.send(&request)?;
-            open = Some(tid);
-            cut += 1;
-        }
+        let (granted, open) = some_requests(&mut client, &mut draw, &tids, &mut believed)?;
+        grants += granted;
+        cut += u64::from(open.is_some());
         std::thread::sleep(Duration::from_micros(draw.below(20_000) as u64));
-        let command = manager.kill()?;
-        (manager, client) = Manager::start(&command)?;
-        let now = granted(&mut client)?;
+        let kills_loader = every > 0 && round % every == every - 1;
+        if kills_loader {
+            loader.kill()?;
+            loader_kills += 1;
+        }
+        if !kills_loader || draw.below(2) == 0 {
+            let command = manager.kill()?;
+            (manager, client) = Manager::start(&command, !kills_loader)?;
+        } else if open.is_some() {
+            client.heard()?; // refused, or done before
+        }
+        if kills_loader {
+            loader = Loader::start(plan)?;
+        }
+        let waits_for =
+            believed.iter().filter(|(tid, _)| open != Some(**tid)).map(|(tid, id)| (*tid, *id)).collect();
+        let (now, ended) = regained(&mut client, &waits_for)?;
+        told += ended;
         for (tid, id) in &believed {
             if open != Some(*tid) && now.get(tid) != Some(id) {
                 lost.push(format!("round {round}: request {id} was granted, and is not in the list"));
@@ -402,9 +485,10 @@ fn restarts(books: &str, count: u64, command: &[String]) -> Result<ExitCode> {
         checker.compare()?;
     }
     manager.kill()?;
+    loader.kill()?;
     println!(
         "{}",
-        json!({ "kills": count, "during_a_request": cut, "granted": grants, "held_at_the_end": believed.len(), "checks": checker.checks,
+        json!({ "kills": count, "of_the_loader": loader_kills, "told_that_it_has_ended": told, "during_a_request": cut, "granted": grants, "held_at_the_end": believed.len(), "checks": checker.checks,
             "lost": lost, "wrong": checker.wrong })
     );
     Ok(ExitCode::from(u8::from(!lost.is_empty() || !checker.wrong.is_empty())))
@@ -416,7 +500,9 @@ fn main() -> Result<ExitCode> {
         ["churn", books, rate, seconds, every] => {
             churn(books, rate.parse()?, seconds.parse()?, every.parse()?)
         }
-        ["restarts", books, count, _, ..] => restarts(books, count.parse()?, &words[3..]),
-        _ => bail!("usage: grants churn BOOKS RATE SECONDS EVERY | grants restarts BOOKS COUNT COMMAND..."),
+        ["restarts", books, count, every, plan, _, ..] => {
+            restarts(books, count.parse()?, every.parse()?, plan, &words[5..])
+        }
+        _ => bail!("usage: grants churn BOOKS RATE SECONDS EVERY | grants restarts BOOKS COUNT EVERY PLAN COMMAND..."),
     }
 }
