@@ -5,8 +5,8 @@
 //!                                             the kernel has are copied after each, and at the end the books are compared with these
 //!                                             edges, and with what is proved of a plan that has them. After so many, with the plan in
 //!                                             force and the whole graph, too, at once
-//!     grants restarts BOOKS COUNT EVERY PLAN COMMAND...   the manager, which COMMAND starts, is killed so often at a random moment; every
-//!                                             so manieth time the loader of the PLAN is, by itself or with the manager: the
+//!     grants restarts BOOKS COUNT EVERY PLAN COMMAND...   the manager, which COMMAND starts, is killed COUNT times at random moments; every
+//!                                             EVERY-th time the loader of the PLAN is, by itself or with the manager: the
 //!                                             machine is on its default scheduler then, until the plan is in force again
 //!
 //! Prints one line of JSON; 1: something did not agree.

@@ -179,7 +179,7 @@ impl Live {
         match place {
             Ok(leaf) => {
                 let before = self.kernel.leaf(leaf);
-                self.is_bound(tid, Bound { entry, by, leaf, before: (before.job, before.misses) });
+                self.has_leaf_now(tid, Bound { entry, by, leaf, before: (before.job, before.misses) });
                 self.left_out.remove(&tid);
                 // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
                 let _ = threads::requeue(tid);
@@ -191,7 +191,7 @@ impl Live {
     }
 
     /// The thread has the leaf, and nobody else: who is said to have it besides is gone, and its leaf was given away.
-    pub(super) fn is_bound(&mut self, tid: u32, bound: Bound) {
+    pub(super) fn has_leaf_now(&mut self, tid: u32, bound: Bound) {
         self.bound.retain(|_, other| other.leaf != bound.leaf);
         self.bound.insert(tid, bound);
     }
@@ -209,7 +209,7 @@ impl Live {
         let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
         if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
             let by = self.plan.fit(entry, &live.thread).map_or(0, |fit| fit.at);
-            self.is_bound(tid, Bound { entry, by, leaf, before: (0, 0) });
+            self.has_leaf_now(tid, Bound { entry, by, leaf, before: (0, 0) });
             return Ok(());
         }
         self.match_thread(tid)

@@ -34,7 +34,7 @@ impl Live {
         for ring in &mut self.rings {
             ring.drain_present()?;
         }
-        self.events.borrow_mut().is_read(u64::MAX); // all that was told comes before what the new one writes
+        self.events.borrow_mut().read_up_to(u64::MAX); // all that was told comes before what the new one writes
         self.rings = rings;
         self.stats.waits_are_forgotten(); // the new object is not told how they end
         Ok(std::mem::replace(&mut self.kernel, kernel))
@@ -141,7 +141,7 @@ impl Live {
             let mut all = true;
             if self.events.borrow().is_empty() {
                 all = self.rings[0].drain(Duration::ZERO)? & self.rings[1].drain(Duration::ZERO)?;
-                self.events.borrow_mut().is_read(self.rings[0].read());
+                self.events.borrow_mut().read_up_to(self.rings[0].read());
             }
             self.behind = !(self.take_in(keep)? && all);
             if !self.behind || begun.elapsed() >= longest {

@@ -29,7 +29,7 @@ const AT_ONCE: usize = 1 << 13;
 
 impl Backlog {
     fn add(&mut self, at: u64, record: &[u8]) {
-        self.is_read(at);
+        self.read_up_to(at);
         match self.bytes.len() < BACKLOG_MAX {
             true => self.bytes.extend_from_slice(record),
             false => self.dropped += 1,
@@ -42,7 +42,7 @@ impl Backlog {
     }
 
     /// What begins before this has been read.
-    pub fn is_read(&mut self, to: u64) {
+    pub fn read_up_to(&mut self, to: u64) {
         while self.inserted.front().is_some_and(|(at, _)| *at <= to) {
             let (_, events) = self.inserted.pop_front().unwrap_or_default();
             events.iter().for_each(|event| self.bytes.extend_from_slice(&event.to_bytes()));
@@ -131,9 +131,9 @@ mod tests {
             backlog.bytes.chunks(32).map(|one| Event::from_bytes(one.try_into().unwrap()).now_ns).collect()
         };
         assert_eq!(read(&backlog), [1, 2, 3, 4, 5, 6]);
-        backlog.is_read(199);
+        backlog.read_up_to(199);
         assert_eq!(read(&backlog).len(), 6);
-        backlog.is_read(200);
+        backlog.read_up_to(200);
         assert_eq!(read(&backlog), [1, 2, 3, 4, 5, 6, 7]);
     }
 }

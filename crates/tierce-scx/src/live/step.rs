@@ -260,7 +260,7 @@ impl Live {
         if self.kernel.bind(tid, leaf, false)? {
             let about = self.kernel.leaf(leaf);
             let before = (about.job, about.misses);
-            self.is_bound(tid, Bound { entry, by: 0, leaf, before });
+            self.has_leaf_now(tid, Bound { entry, by: 0, leaf, before });
             let _ = threads::requeue(tid);
         }
         Ok(())
