@@ -26,6 +26,13 @@ fn texts(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
+/// With exit code 2, and these words.
+fn is_refused(folder: &Path, arguments: &[&str], words: &str) {
+    let output = tierce(folder, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(texts(&output).1.contains(words), "{arguments:?}: {}", texts(&output).1);
+}
+
 const PLAN: &str = r#"
 machine.costs = { switch = "3us", timer = "1us", level = "500ns" }
 [node.top]
@@ -79,9 +86,7 @@ fn tables_json_and_pictures() {
         (&["measure", "--live"], "no plan is in force"),
         (&["measure", "--live", "sim.trace"], "cannot be used with"),
     ] {
-        let output = tierce(&folder, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+        is_refused(&folder, arguments, part);
     }
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -158,9 +163,7 @@ fn chains_beside_their_bounds() {
         (&["measure", "sim.trace", "--plan", "plan.toml"], "--chain"),
         (&["measure", "sim.trace", "--chain", "both", "--tasks"], "cannot be used with"),
     ] {
-        let output = tierce(&folder, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+        is_refused(&folder, arguments, part);
     }
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -241,9 +244,7 @@ fn arrivals_that_cannot_be_measured() {
         (&["measure", "plan.trace", "--arrivals", "--chain"], "cannot be used with"),
         (&["measure", "plan.toml", "--arrivals"], "not a trace"),
     ] {
-        let output = tierce(&folder, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+        is_refused(&folder, arguments, part);
     }
     fs::remove_dir_all(&folder).unwrap();
 }
@@ -274,9 +275,7 @@ fn jobs_of_a_real_thread() {
         (&["job", "--period", "5ms", "--jobs", "2", "--", "false"], "false: job 1: exit status: 1"),
         (&["job", "--period", "5ms", "--jobs", "2", "--", "./missing"], "./missing"),
     ] {
-        let output = tierce(&folder, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+        is_refused(&folder, arguments, part);
     }
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -83,16 +83,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return live(args);
     }
     if let Some(name) = &args.arrivals {
-        let [trace] = &args.traces[..] else {
-            bail!("arrivals_are_of_one_trace: {} traces, bound 1", args.traces.len());
-        };
+        let trace = only(&args.traces, "arrivals_are_of_one_trace")?;
         let (name, jobs) = (name.as_deref(), usize::from(args.jobs));
         return arrivals::run(&arrivals::Asked { trace, name, jobs, json: args.json });
     }
     if let Some(name) = &args.chain {
-        let [trace] = &args.traces[..] else {
-            bail!("chain_is_of_one_trace: {} traces, bound 1", args.traces.len());
-        };
+        let trace = only(&args.traces, "chain_is_of_one_trace")?;
         let (name, plan) = (name.as_deref(), args.plan.as_deref());
         return chains::run(&chains::Asked { trace, name, plan, epoch_ns: args.epoch, json: args.json });
     }
@@ -107,6 +103,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
         picture::write(&drawn(&rows(&of)), path)?;
     }
     Ok(ExitCode::from(u8::from(stop.asked())))
+}
+
+/// The only trace; `rule`: of what there is no more than one.
+fn only<'a>(traces: &'a [PathBuf], rule: &str) -> Result<&'a Path> {
+    match traces {
+        [trace] => Ok(trace),
+        _ => bail!("{rule}: {} traces, bound 1", traces.len()),
+    }
 }
 
 fn live(args: Args) -> Result<ExitCode> {
