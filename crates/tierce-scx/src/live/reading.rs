@@ -197,7 +197,7 @@ impl Live {
                 continue;
             }
             if begun.elapsed() >= READ_MAX {
-                (self.reaped, self.dead) = (id, u64::MAX);
+                (self.reaped, self.dead) = (id, u64::MAX); // go on from there next time
                 break;
             }
             while self.kernel.leaf(id).dead != 0 && !self.kernel.reap(id, false)? {
