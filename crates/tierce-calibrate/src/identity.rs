@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A file and what was in it.
@@ -18,7 +19,7 @@ pub struct File {
 impl File {
     /// The file as it is now.
     pub fn read(path: &Path) -> io::Result<File> {
-        let (mut file, mut sum, mut part) = (std::fs::File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
+        let (mut file, mut sum, mut part) = (opened(path)?, Sha256::new(), vec![0; 1 << 16]);
         loop {
             match file.read(&mut part)? {
                 0 => break,
@@ -27,6 +28,15 @@ impl File {
         }
         let sha256 = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(File { path: path.into(), sha256 })
+    }
+}
+
+/// A file that has an end: a pipe or a device may have none.
+pub(crate) fn opened(path: &Path) -> io::Result<std::fs::File> {
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
     }
 }
 
@@ -116,12 +126,17 @@ fn short(sum: &str) -> String {
 impl Program {
     /// Which of its files have changed since.
     pub fn changes(&self) -> Vec<Change> {
+        self.changes_by(|path| Ok(File::read(path)?.sha256))
+    }
+
+    /// The same, where `sum` says what the SHA-256 of a file is now.
+    pub fn changes_by(&self, mut sum: impl FnMut(&Path) -> io::Result<String>) -> Vec<Change> {
         let executable = std::iter::once(("executable", &self.executable));
         let libraries = self.libraries.iter().map(|library| ("library", library));
         let change = |(kind, file): (&str, &File)| {
-            let is = match File::read(&file.path) {
-                Ok(now) if now.sha256 == file.sha256 => return None,
-                Ok(now) => short(&now.sha256),
+            let is = match sum(&file.path) {
+                Ok(now) if now == file.sha256 => return None,
+                Ok(now) => short(&now),
                 Err(error) => error.to_string(),
             };
             Some(Change { what: format!("{kind} {}", file.path.display()), was: short(&file.sha256), is })
@@ -177,6 +192,8 @@ mod tests {
         assert_eq!(said.len(), 2);
         assert!(said[0].ends_with("player: was sha256 ba7816bf8f01, is sha256 a52d159f262b"), "{}", said[0]);
         assert!(said[1].contains("lib player.so: was") && said[1].contains("No such file"), "{}", said[1]);
+        let nothing = File::read(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(nothing.to_string(), "not a regular file");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -1,8 +1,9 @@
 //! Where profiles are kept: four folders, of which a later one overrides an earlier one.
 
+use crate::identity::opened;
 use crate::profile::Profile;
 use crate::reading::ProfileError;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
@@ -124,8 +125,7 @@ impl Store {
         for layer in Layer::ALL.into_iter().rev().filter(|layer| self.has(*layer)) {
             let file = self.file(layer, program)?;
             if file.exists() {
-                let profile = read(&file)?;
-                self.is_at_its_place(layer, &file, &profile)?;
+                let profile = self.read(layer, &file)?;
                 return Ok(Some(Stored { layer, file, profile }));
             }
         }
@@ -136,16 +136,12 @@ impl Store {
     pub fn list(&self) -> (Vec<Stored>, Vec<StoreError>) {
         let (mut found, mut wrong): (Vec<Stored>, Vec<StoreError>) = (Vec::new(), Vec::new());
         for layer in Layer::ALL.into_iter().filter(|layer| self.has(*layer)) {
-            let mut files = Vec::new();
-            if let Err(error) = self.folder(layer).and_then(|folder| files_below(&folder, &mut files)) {
+            let files = self.files(layer).unwrap_or_else(|error| {
                 wrong.push(error);
-            }
+                Vec::new()
+            });
             for file in files {
-                let profile = read(&file).and_then(|profile| {
-                    self.is_at_its_place(layer, &file, &profile)?;
-                    Ok(profile)
-                });
-                match profile {
+                match self.read(layer, &file) {
                     Ok(profile) => {
                         let path = profile.program.executable.path.clone();
                         found.retain(|stored| stored.profile.program.executable.path != path);
@@ -157,6 +153,20 @@ impl Store {
         }
         found.sort_by(|a, b| a.profile.program.executable.path.cmp(&b.profile.program.executable.path));
         (found, wrong)
+    }
+
+    /// The files of a layer, in order.
+    pub fn files(&self, layer: Layer) -> Result<Vec<PathBuf>, StoreError> {
+        let mut files = Vec::new();
+        files_below(&self.folder(layer)?, &mut files)?;
+        Ok(files)
+    }
+
+    /// The profile in a file of a layer.
+    pub fn read(&self, layer: Layer, file: &Path) -> Result<Profile, StoreError> {
+        let profile = read(file)?;
+        self.is_at_its_place(layer, file, &profile)?;
+        Ok(profile)
     }
 
     /// Keep a profile in a layer, in place of the one there. A reader sees the old one or the new one.
@@ -185,8 +195,20 @@ impl Store {
     }
 }
 
+/// Longest text of a profile, bytes.
+const TEXT_MAX: u64 = 1 << 20;
+/// Entries of a folder and those below it.
+const FILES_MAX: usize = 4096;
+
+/// Files of users are read by root, too: one that is a pipe, or has no end, holds nobody up.
 fn read(file: &Path) -> Result<Profile, StoreError> {
-    let text = std::fs::read_to_string(file).map_err(|error| StoreError::File(file.into(), error))?;
+    let failed = |error| StoreError::File(file.into(), error);
+    let mut text = String::new();
+    let length = opened(file).and_then(|file| file.take(TEXT_MAX + 1).read_to_string(&mut text));
+    if length.map_err(failed)? as u64 > TEXT_MAX {
+        let message = format!("longer than {TEXT_MAX} bytes");
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidData, message)));
+    }
     text.parse().map_err(|error| StoreError::Profile(file.into(), error))
 }
 
@@ -197,10 +219,15 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), StoreError
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(failed)?,
     };
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(failed)?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
+    let found = |entry: io::Result<std::fs::DirEntry>| entry.and_then(|it| Ok((it.path(), it.file_type()?)));
+    let mut paths = entries.map(found).take(FILES_MAX).collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    paths.sort_by(|a, b| a.0.cmp(&b.0));
+    for (path, kind) in paths {
+        if files.len() >= FILES_MAX {
+            break;
+        }
+        // A link to a folder may lead anywhere.
+        if kind.is_dir() {
             files_below(&path, files)?;
         } else if path.extension().is_some_and(|ending| ending == "toml") {
             files.push(path);

@@ -126,8 +126,8 @@ struct Boot {
 }
 
 impl Boot {
-    /// The script, `files` and `lib.sh` are in tests/vm; `others` are files with their places in the machine.
-    fn of(script: &str, cpus: u32, files: &[&str], others: &[String]) -> Self {
+    /// The script, `files` and `lib.sh` are in tests/vm; `more` is what else `tierce vm` is told.
+    fn of(script: &str, cpus: u32, files: &[&str], more: &[&str]) -> Self {
         let out = std::env::temp_dir().join(format!("tierce-{script}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&out);
         let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
@@ -141,10 +141,15 @@ impl Boot {
             "--cpus",
             &cpus.to_string(),
         ]);
-        for file in files.iter().copied().chain(["lib.sh"]).chain(others.iter().map(String::as_str)) {
+        for file in files.iter().copied().chain(["lib.sh"]) {
             vm.args(["--file", file]);
         }
-        let vm = vm.arg("--out").arg(&out).args(["--", "sh", script]).current_dir(root().join("tests/vm"));
+        let vm = vm
+            .args(more)
+            .arg("--out")
+            .arg(&out)
+            .args(["--", "sh", script])
+            .current_dir(root().join("tests/vm"));
         let done = vm.output().unwrap();
         let text = [&done.stdout[..], &done.stderr].map(String::from_utf8_lossy).join("\n");
         let mut boot = Self { out, text, said: HashMap::new() };
@@ -163,7 +168,15 @@ impl Boot {
 
     fn log(&self) -> String {
         let mut log = self.text.clone();
-        for name in ["manager.err", "first.err", "hostile.err", "beside.log", "rude.log"] {
+        for name in [
+            "manager.err",
+            "first-manager.err",
+            "second-manager.err",
+            "first.err",
+            "hostile.err",
+            "beside.log",
+            "rude.log",
+        ] {
             let text = std::fs::read_to_string(self.out.join(name)).unwrap_or_default();
             log += &format!("\n== {name}\n{text}");
         }
@@ -295,6 +308,7 @@ fn a_hostile_user() {
         format!("{}:/guest/clients", std::env::current_exe().unwrap().display()),
         format!("{}:/bin/trouble", trouble.display()),
     ];
+    let programs: Vec<&str> = programs.iter().flat_map(|program| ["--file", program]).collect();
     let boot = Boot::of("hostile.sh", 2, &["hostile.toml"], &programs);
     let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
 
@@ -333,6 +347,79 @@ fn a_hostile_user() {
     assert!(beside["most_ms"].as_f64() < Some(100.0), "{beside}");
     assert_eq!(got("hostile-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
     let _ = std::fs::remove_file(&trouble);
+}
+
+/// A thread with a period, and one without.
+const PLAYER: &str = r#"{
+"global": { "duration": -1, "calibration": 376, "default_policy": "SCHED_OTHER", "pi_enabled": false, "lock_pages": false,
+    "logdir": "/tmp", "ftrace": false, "gnuplot": false },
+"tasks": {
+    "audio": { "loop": -1, "phases": { "p": { "loop": 1, "run": 2000, "timer": { "ref": "a", "period": 10000, "mode": "absolute" } } } },
+    "main": { "loop": -1, "phases": { "p": { "loop": 1, "sleep": 5000000 } } }
+} }
+"#;
+
+#[test]
+fn a_program_that_was_calibrated_is_asked_for() {
+    let player = std::env::temp_dir().join(format!("tierce-player-{}.json", std::process::id()));
+    std::fs::write(&player, PLAYER).unwrap();
+    let file = format!("{}:/guest/player.json", player.display());
+    let files = ["manager.toml", "programs.toml", "programs.rhai"];
+    let boot = Boot::of("programs.sh", 1, &files, &["--program", "rt-app", "--file", &file]);
+    let _ = std::fs::remove_file(&player);
+    let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
+    let said = |name: &str| std::fs::read_to_string(boot.out.join(format!("{name}.err"))).unwrap();
+    assert_eq!(got("calibrated"), 0, "{}", log());
+    // Owner, thread, budget and period of each request.
+    let requests = |scenario: &str| {
+        let requests = got(scenario)["answer"]["requests"].as_array().cloned().unwrap_or_default();
+        let shown = requests.iter().map(|request| {
+            assert_eq!(
+                (&request["label"], &request["state"]),
+                (&json!("profile"), &json!("granted")),
+                "{request}\n{}",
+                log()
+            );
+            let mode = &request["granted"]["mode"];
+            println!("{scenario}: {request}");
+            (
+                request["owner"].clone(),
+                request["thread"].as_u64().unwrap(),
+                mode["budget"].clone(),
+                mode["period"].clone(),
+            )
+        });
+        shown.collect::<Vec<_>>()
+    };
+    let audio = got("threads")["audio"].as_u64().unwrap_or_else(|| panic!("{}", got("threads")));
+    let [(owner, thread, budget, period)] = &requests("granted")[..] else { panic!("{}", log()) };
+    assert_eq!((owner, *thread, period), (&json!("user:1001"), audio, &json!("10ms")), "{}", log());
+    let budget_ms: f64 = budget.as_str().unwrap().trim_end_matches("ms").parse().unwrap();
+    assert!((2.0..2.5).contains(&budget_ms), "{budget}: 2 ms and 10 %");
+    assert!(said("first-manager").contains("/usr/bin/player of machine: audio"), "{}", log());
+    let status = std::fs::read_to_string(boot.out.join("status.json")).unwrap();
+    assert!(status.contains("grant-1"), "{status}");
+    assert_eq!(requests("ended"), []);
+    let [(owner, _, budget, _)] = &requests("of-bob")[..] else { panic!("{}", log()) };
+    assert_eq!((owner, budget), (&json!("user:1002"), &json!("1ms")), "{}", log());
+    let [(_, _, budget, _)] = &requests("of-alice")[..] else { panic!("{}", log()) };
+    assert_ne!(budget, &json!("1ms"), "what bob says holds for bob");
+
+    // It has changed.
+    assert_eq!(requests("left"), [], "{}", log());
+    let changed = "is not as it was when it was calibrated: executable /usr/bin/player: was sha256 ";
+    assert!(said("first-manager").contains(changed), "{}", log());
+    assert_eq!(requests("before"), [], "{}", log());
+    let [(owner, _, budget, _)] = &requests("after")[..] else { panic!("{}", log()) };
+    let budget_ms: f64 = budget.as_str().unwrap().trim_end_matches("ms").parse().unwrap();
+    assert!(*owner == json!("user:1001") && (2.0..2.5).contains(&budget_ms), "{owner}: {budget}\n{}", log());
+    assert_eq!(
+        said("second-manager").matches("player of machine: audio").count(),
+        2,
+        "when it began, and when it was measured"
+    );
+    assert_eq!(requests("over"), []);
+    assert_eq!(got("first-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
 }
 
 const BOB: u32 = 1002;

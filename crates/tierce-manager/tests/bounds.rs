@@ -230,7 +230,7 @@ fn rules_signal_events_and_wait_for_them_and_never_without_end() {
         assert_eq!(said(&mut manager), ["events: later"]);
         let id = asked(&mut manager, 1000, 11, &[("1ms/10ms", 0)], State::Granted).about.unwrap().id;
         manager.deadline_missed(id, 3, NOW);
-        manager.calibrated(&json!({ "program": "player" }), NOW);
+        manager.signal("calibrated", &json!({ "program": "player" }), NOW);
         assert_eq!(said(&mut manager), ["events: 1 missed 3", "events: player"]);
         let unkept = Unkept { windows: 2, missing_ns: 1_234_567, why: "stolen".into() };
         manager.promise_not_kept(id, &unkept, NOW);

@@ -36,6 +36,10 @@ pub struct Args {
     /// Watch for this long [default: until the program ends; 10s with --pid and --tid]
     #[arg(long = "for", value_name = "TIME", value_parser = time::duration)]
     duration_ns: Option<u64>,
+    /// Watch although a plan is in force. Periods and work are right for threads that get as much as they need; the report says for how long
+    /// each has waited
+    #[arg(long, conflicts_with_all = ["program", "list", "show", "check"])]
+    under_plan: bool,
     /// How much the deadlines matter. low: the work of 90 % of the jobs and 5 %; normal: of 99 % and 10 %; high: of all and 20 %
     /// [default: normal]
     #[arg(long)]
@@ -80,6 +84,7 @@ Examples:
   sudo tierce calibrate --for 10s -- /usr/bin/player film.mkv
   sudo tierce calibrate --pid 1234 --importance high
   sudo tierce calibrate --for 10s --plan -- player film.mkv >player.toml
+  sudo tierce calibrate --under-plan --pid 1234
   tierce calibrate --list
   tierce calibrate --check player
 
@@ -172,7 +177,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return check(&find(&store, program)?, args.json);
     }
     let (of, duration) = args.of()?;
-    let watching = watch(&of, duration)?;
+    let watching = watch(&of, duration, args.under_plan)?;
     let (profiles, mut remarks) = profiles(&args, &watching)?;
     let kept = profiles.into_iter().map(|profile| {
         let file = match &args.out {

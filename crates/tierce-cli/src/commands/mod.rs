@@ -3,7 +3,7 @@
 
 mod analyse;
 mod apply;
-mod beside;
+pub(crate) mod beside;
 mod calibrate;
 mod check;
 mod ctl;

@@ -1,6 +1,6 @@
 //! Which rules there are, and how much one may have: the configuration of the manager.
 
-use crate::manager::bus;
+use crate::manager::{bus, programs};
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -17,6 +17,7 @@ struct Written {
     rule: Vec<WrittenRule>,
     access: bus::Access,
     realtimekit: bus::RealtimeKit,
+    programs: programs::Config,
 }
 
 #[derive(Default, Deserialize)]
@@ -44,6 +45,7 @@ pub struct Config {
     pub rules: Rules,
     pub limits: Limits,
     pub bus: bus::Config,
+    pub programs: programs::Config,
 }
 
 /// Of a file, if there is one, and of rules named on the command line, by name or file.
@@ -73,7 +75,7 @@ pub fn read(file: Option<&Path>, more: &[String]) -> Result<Config> {
         add(&mut rules, name, file, Principal::System, Value::Object(Map::new()))?;
     }
     let bus = bus::Config { access: written.access, realtime_kit: written.realtimekit };
-    Ok(Config { rules, limits, bus })
+    Ok(Config { rules, limits, bus, programs: written.programs })
 }
 
 fn add(

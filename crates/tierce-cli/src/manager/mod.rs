@@ -6,8 +6,10 @@ mod control;
 mod dry_run;
 mod machine;
 mod people;
+mod programs;
 mod rates;
 mod server;
+mod way;
 
 use crate::journal::{report, Level};
 use anyhow::{bail, Context, Result};
@@ -148,16 +150,23 @@ fn manage(args: &Args) -> Result<ExitCode> {
     let rates = Rates::new(people.clone());
     let mut server = Server::bind(&args.listen, rates.clone())?;
     let exit = || STOP.store(true, Ordering::Relaxed);
-    let bus = if args.no_bus { None } else { Some(Bus::open(config.bus.clone(), rates, exit)?) };
+    let (way, asks) = way::way()?;
+    let bus = match args.no_bus {
+        true => None,
+        false => Some(Bus::open(config.bus.clone(), rates, way.clone(), exit)?),
+    };
+    if config.programs.recognise {
+        programs::start(config.programs.clone(), people.clone(), way.clone())?;
+    }
     let mut daemon = Daemon::new(args, people, config, books);
     daemon.look();
     report(Level::Info, "manager_listens", &format!("the manager listens at {}", args.listen.display()), &[]);
     notify("READY=1");
     while !STOP.load(Ordering::Relaxed) {
-        server.wait(bus.as_ref().map(Bus::as_raw_fd), daemon.until_next());
+        server.wait(asks.as_raw_fd(), daemon.until_next());
         server.turn(&mut |asker, ask| daemon.ask(asker, ask));
         // One at a time: those who ask over the socket have their turn before the next.
-        if let Some(asked) = bus.as_ref().and_then(Bus::next) {
+        if let Some(asked) = asks.next() {
             let answer = daemon.ask(&asked.asker, asked.ask.clone());
             asked.answer(answer);
         }

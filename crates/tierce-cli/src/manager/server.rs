@@ -79,10 +79,9 @@ impl Server {
     }
 
     /// Sleep until somebody wants something, here or where `others` are, at most that long.
-    pub fn wait(&self, others: Option<RawFd>, most: Duration) {
+    pub fn wait(&self, others: RawFd, most: Duration) {
         let poll = |fd: RawFd, events| libc::pollfd { fd, events, revents: 0 };
-        let mut list = vec![poll(self.listener.as_raw_fd(), libc::POLLIN)];
-        list.extend(others.map(|fd| poll(fd, libc::POLLIN)));
+        let mut list = vec![poll(self.listener.as_raw_fd(), libc::POLLIN), poll(others, libc::POLLIN)];
         list.extend(self.clients.iter().map(|client| {
             let events = if client.answer.is_empty() { libc::POLLIN } else { libc::POLLOUT };
             poll(client.stream.as_raw_fd(), events)
@@ -345,7 +344,7 @@ mod tests {
 
     fn turns(server: &mut Server, count: usize) {
         for _ in 0..count {
-            server.wait(None, Duration::from_millis(5));
+            server.wait(-1, Duration::from_millis(5)); // nobody else
             server.turn(&mut |_, _| Ok(Answer::new(State::Done)));
         }
     }

@@ -101,11 +101,6 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         self.signal_about("promise_not_kept", &data, Some(&request), now_ns);
     }
 
-    /// What a program needs has been measured; `data` says of which and what.
-    pub fn calibrated(&mut self, data: &Value, now_ns: u64) {
-        self.signal("calibrated", data, now_ns);
-    }
-
     /// Rules hear of an event, and of those that they signal.
     pub fn signal(&mut self, event: &str, data: &Value, now_ns: u64) {
         self.signal_about(event, data, None, now_ns);

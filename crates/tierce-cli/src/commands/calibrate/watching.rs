@@ -79,12 +79,12 @@ const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 const SCHEDULER: &str = "/sys/kernel/sched_ext/state";
 
-/// Watch until it ends, Ctrl-C, or for that long.
-pub fn watch(of: &Of, duration: Option<Duration>) -> Result<Watching> {
+/// Watch until it ends, Ctrl-C, or for that long. `under_plan`: a plan may be in force.
+pub fn watch(of: &Of, duration: Option<Duration>, under_plan: bool) -> Result<Watching> {
     let state = std::fs::read_to_string(SCHEDULER).unwrap_or_default();
     ensure!(
-        matches!(state.trim(), "" | "disabled"),
-        "no_plan_may_be_in_force: {SCHEDULER}: {}, bound disabled: a thread would run when the plan lets it; end `tierce run` first",
+        under_plan || matches!(state.trim(), "" | "disabled"),
+        "no_plan_may_be_in_force: {SCHEDULER}: {}, bound disabled: a thread would run when the plan lets it; end `tierce run` first, or use --under-plan",
         state.trim()
     );
     let mut watcher = Watcher::load().context(

@@ -2,7 +2,7 @@
 
 use super::caller::{Action, Caller, Callers};
 use super::values::{read, table, Table};
-use super::way::Way;
+use crate::manager::way::Way;
 use std::sync::{Arc, Mutex, PoisonError};
 use tierce_manager::{Answer, Ask, Change, List, Mode, News, Notice, Which, Wrong};
 use zbus::blocking::fdo::DBusProxy;

@@ -4,30 +4,26 @@
 //! other, and waited for. The bus says who calls. A second connection asks it, and polkit: their answers must not queue behind calls of
 //! others, of which so many are read ahead ([`AHEAD`]) and no more.
 //!
-//! In layers: `way` (to the loop), `values` (D-Bus values and JSON), `caller` (who calls, and whether he may), `manager1` and `realtime_kit` (the interfaces).
+//! In layers: `values` (D-Bus values and JSON), `caller` (who calls, and whether he may), `manager1` and `realtime_kit` (the interfaces).
 
 mod caller;
 mod manager1;
 mod realtime_kit;
 mod values;
-mod way;
 
 pub use caller::Access;
 pub use realtime_kit::Config as RealtimeKit;
-pub use way::Asked;
 
 use crate::manager::rates::Rates;
+use crate::manager::way::Way;
 use anyhow::{Context, Result};
 use caller::Callers;
 use manager1::Manager1;
 use realtime_kit::RealtimeKit1;
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::Arc;
 use std::time::Duration;
 use tierce_manager::Notice;
-use way::Way;
 use zbus::blocking::connection::Builder;
 use zbus::blocking::Connection;
 
@@ -50,45 +46,22 @@ pub struct Config {
 }
 
 /// The bus, as the manager's loop sees it.
-pub struct Bus {
-    asked: Receiver<Asked>,
-    woken: UnixStream,
-    notices: SyncSender<Vec<Notice>>,
-}
+pub struct Bus(SyncSender<Vec<Notice>>);
 
 impl Bus {
     /// Be there for callers, as soon as there is a bus and whenever there is one. `exit`: somebody who may ends the manager.
-    pub fn open(config: Config, rates: Rates, exit: fn()) -> Result<Bus> {
-        // One at a time: so a byte that wakes never belongs to a request beyond the one that `next` takes.
-        let (asks, asked) = sync_channel(1);
-        let (wakes, woken) = UnixStream::pair()?;
-        wakes.set_nonblocking(true)?;
-        woken.set_nonblocking(true)?;
+    pub fn open(config: Config, rates: Rates, way: Way, exit: fn()) -> Result<Bus> {
         let (notices, told) = sync_channel(NOTICES_MAX);
-        let way = Way::new(asks, wakes);
         let thread = std::thread::Builder::new().name("manager-bus".into());
         thread.spawn(move || stay(&config, &rates, &way, &told, exit)).context("a thread for the bus")?;
-        Ok(Bus { asked, woken, notices })
-    }
-
-    /// The next request, if there is one.
-    pub fn next(&self) -> Option<Asked> {
-        let mut block = [0; 64];
-        while matches!(std::io::Read::read(&mut &self.woken, &mut block), Ok(1..)) {}
-        self.asked.try_recv().ok()
+        Ok(Bus(notices))
     }
 
     /// Who watches is told.
     pub fn tell(&self, notices: &[Notice]) {
-        if !notices.is_empty() && self.notices.try_send(notices.to_vec()).is_err() {
+        if !notices.is_empty() && self.0.try_send(notices.to_vec()).is_err() {
             eprintln!("tierce: the bus does not take notices; those who watch have to ask for them");
         }
-    }
-}
-
-impl AsRawFd for Bus {
-    fn as_raw_fd(&self) -> RawFd {
-        self.woken.as_raw_fd()
     }
 }
 

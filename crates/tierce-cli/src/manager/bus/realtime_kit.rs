@@ -6,8 +6,8 @@
 //! priority is asked for decides nothing but what the request is worth to rules.
 
 use super::caller::{Action, Caller, Callers};
-use super::way::Way;
 use crate::manager::machine::look;
+use crate::manager::way::Way;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;

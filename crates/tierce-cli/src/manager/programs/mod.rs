@@ -1,0 +1,706 @@
+//! Programs that were calibrated. Whoever starts one need not ask: it is recognised by its executable and the checksums of its profile
+//! (`tierce calibrate`), and each of its threads that the profile names gets a request, in the name of its user.
+//!
+//! A thread of its own looks at profiles and processes, because files may be large or far away. It asks the manager's loop as those do who
+//! call over the bus.
+
+mod profiles;
+
+use super::machine::look;
+use super::people::People;
+use super::way::Way;
+use crate::commands::beside;
+use crate::journal::{report, Level};
+use anyhow::{Context, Result};
+use profiles::{stamp, Fit, Found, News, Profiles, Stamp, Sums};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tierce_calibrate::{of_machine, Importance, Machine, Profile};
+use tierce_manager::{Answer, Ask, Asker, Change, List, Mode, Principal, Signal, State, Which, Wish, Wrong};
+
+/// The label of these requests.
+pub const LABEL: &str = "profile";
+/// Processes are looked at so often.
+const LOOK: Duration = Duration::from_millis(500);
+/// Profiles are looked at so often.
+const PROFILES: Duration = Duration::from_secs(2);
+/// Who was refused, and may not even wait, is asked for again after that.
+const AGAIN: Duration = Duration::from_secs(10);
+/// Executables that are watched because they have changed, until the manager ends.
+const WATCHED_MAX: usize = 256;
+/// Threads of a profile that rules hear of.
+const THREADS_MAX: usize = 64;
+
+/// `[programs]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Whether programs are recognised.
+    pub recognise: bool,
+    /// Whether profiles of users (`~/.config/tierce/profiles`) count for their own processes.
+    users: bool,
+    /// What happens to a program that is not as it was when it was calibrated.
+    changed: Changed,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { recognise: true, users: true, changed: Changed::Leave }
+    }
+}
+
+/// What happens to a program that has changed.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Changed {
+    /// Nothing is asked for.
+    Leave,
+    /// What its profile says is asked for all the same.
+    Ask,
+    /// It is watched (`tierce calibrate --pid`), and then asked for.
+    Calibrate,
+}
+
+/// Look at programs from now on.
+pub fn start(config: Config, people: People, way: Way) -> Result<()> {
+    let thread = std::thread::Builder::new().name("manager-programs".into());
+    let watch = move || {
+        let mut programs = Programs::new(config, people, way, Path::new("/"));
+        loop {
+            programs.look();
+            std::thread::sleep(LOOK);
+        }
+    };
+    thread.spawn(watch).context("a thread that looks at programs")?;
+    Ok(())
+}
+
+struct Programs {
+    config: Config,
+    way: Way,
+    profiles: Profiles,
+    sums: Sums,
+    machine: Machine,
+    looked: Option<Instant>,
+    /// Processes that had begun at the last look, and whether some were new then: they may have become another program since.
+    begun: Option<u64>,
+    was_new: bool,
+    processes: BTreeMap<u32, Process>,
+    calibration: Option<(Child, PathBuf)>,
+    /// Executables that were watched since they have changed.
+    watched: BTreeSet<Stamp>,
+}
+
+/// A process whose program has a profile.
+struct Process {
+    began: u64,
+    program: PathBuf,
+    executable: Stamp,
+    uid: u32,
+    /// `None`: it has not been compared yet.
+    fit: Option<Fit>,
+    threads: BTreeMap<u32, Thread>,
+}
+
+/// A thread that was asked for.
+struct Thread {
+    began: u64,
+    mode: Mode,
+    became: Became,
+}
+
+enum Became {
+    /// It has this request.
+    Asked(u64),
+    /// It was refused. It may be asked for again after a time.
+    Refused(Instant),
+}
+
+impl Programs {
+    fn new(config: Config, people: People, way: Way, root: &Path) -> Self {
+        let people = config.users.then_some(people);
+        Self {
+            config,
+            way,
+            profiles: Profiles::at(root, people),
+            sums: Sums::default(),
+            machine: of_machine(Path::new("/")),
+            looked: None,
+            begun: None,
+            was_new: false,
+            processes: BTreeMap::new(),
+            calibration: None,
+            watched: BTreeSet::new(),
+        }
+    }
+
+    fn look(&mut self) {
+        self.sums.next_turn();
+        if self.looked.is_none_or(|at| at.elapsed() >= PROFILES) {
+            self.looked = Some(Instant::now());
+            self.profiles.look().into_iter().for_each(|news| self.hear(news));
+        }
+        let begun = begun();
+        let is_new = begun != self.begun;
+        let is_due = is_new || self.was_new;
+        (self.begun, self.was_new) = (begun, is_new);
+        if is_due && !self.profiles.is_empty() {
+            self.find();
+        }
+        self.end_others();
+        let pids: Vec<u32> = self.processes.keys().copied().collect();
+        for pid in pids {
+            if self.compare(pid) && self.ask_for(pid).is_err() {
+                break; // no plan is in force: nobody can be asked for now
+            }
+        }
+        self.see_to_calibration();
+    }
+
+    /// A profile has changed: rules hear of it, and its processes are compared again.
+    fn hear(&mut self, news: News) {
+        let program = match news {
+            News::Wrong(why) => return report(Level::Warn, "profile_unreadable", &why, &[]),
+            News::Gone(program) => program,
+            News::Profile(user, found) => {
+                let signal = Signal { event: "calibrated".into(), data: data(user, &found) };
+                // Rules that fail are reported by the manager; without a plan in force there is nobody to hear.
+                let _ = self.way.ask(&Asker::SYSTEM, Ask::Signal(signal));
+                found.profile.program.executable.path.clone()
+            }
+        };
+        self.begun = None; // processes that run already may be of this program
+        for process in self.processes.values_mut().filter(|process| process.program == program) {
+            process.fit = None;
+        }
+    }
+
+    /// Processes that run a program with a profile.
+    fn find(&mut self) {
+        for pid in numbers("/proc") {
+            let executable = PathBuf::from(format!("/proc/{pid}/exe"));
+            let Ok(program) = fs::read_link(&executable) else { continue };
+            if !self.profiles.knows(&program) {
+                continue;
+            }
+            let (Some(info), Ok(executable)) = (look(pid), stamp(&executable)) else { continue };
+            let Some(uid) = info.uid else { continue }; // it is about to become another user's
+            let known = self.processes.get(&pid);
+            if known.is_some_and(|known| known.began == info.began && known.executable == executable) {
+                continue;
+            }
+            // In another mount namespace a path may lead to another file.
+            if !stamp(&program).is_ok_and(|own| own == executable) {
+                continue;
+            }
+            let threads = BTreeMap::new();
+            let process = Process { began: info.began, program, executable, uid, fit: None, threads };
+            if let Some(before) = self.processes.insert(pid, process) {
+                self.end(before);
+            }
+        }
+    }
+
+    /// Processes that have ended or run another program now.
+    fn end_others(&mut self) {
+        let runs = |pid: u32, process: &Process| {
+            let program = fs::read_link(format!("/proc/{pid}/exe"));
+            program.is_ok_and(|program| program == process.program)
+                && look(pid).is_some_and(|info| info.began == process.began)
+        };
+        let others = self.processes.iter().filter(|(pid, process)| !runs(**pid, process));
+        let others: Vec<u32> = others.map(|(pid, _)| *pid).collect();
+        for pid in others {
+            if let Some(process) = self.processes.remove(&pid) {
+                self.end(process);
+            }
+        }
+    }
+
+    /// Its threads keep nothing: those that live run another program.
+    fn end(&self, process: Process) {
+        process.threads.into_values().for_each(|thread| self.cancel(&thread));
+    }
+
+    fn cancel(&self, thread: &Thread) {
+        if let Became::Asked(id) = thread.became {
+            // The manager may have ended it together with its thread.
+            let _ = self.way.ask(&Asker::SYSTEM, Ask::Cancel(Which { id }));
+        }
+    }
+
+    /// Whether it is to be asked for.
+    fn compare(&mut self, pid: u32) -> bool {
+        let Some(process) = self.processes.get_mut(&pid) else { return false };
+        let found = self.profiles.of(&process.program, process.uid);
+        if process.fit.is_none() || process.fit == Some(Fit::Later) {
+            let Some(found) = &found else {
+                let threads = std::mem::take(&mut process.threads);
+                threads.values().for_each(|thread| self.cancel(thread));
+                return false;
+            };
+            let fit = self.sums.fit(&found.profile, &self.machine, process.uid);
+            if let Fit::Changed(what) = &fit {
+                tell_changed(pid, process, what, self.config.changed);
+            }
+            process.fit = Some(fit);
+        }
+        match process.fit {
+            Some(Fit::Same) => true,
+            Some(Fit::Changed(_)) => self.config.changed == Changed::Ask,
+            _ => false,
+        }
+    }
+
+    /// Its threads that the profile names. An error: no plan is in force.
+    fn ask_for(&mut self, pid: u32) -> Result<(), Wrong> {
+        let Some(mut process) = self.processes.remove(&pid) else { return Ok(()) };
+        let done = self.ask_for_threads(pid, &mut process);
+        self.processes.insert(pid, process);
+        done
+    }
+
+    fn ask_for_threads(&self, pid: u32, process: &mut Process) -> Result<(), Wrong> {
+        let Some(found) = self.profiles.of(&process.program, process.uid) else { return Ok(()) };
+        let mut before = std::mem::take(&mut process.threads);
+        for tid in numbers(&format!("/proc/{pid}/task")) {
+            let known = before.remove(&tid);
+            let Some(info) = look(tid).filter(|info| info.uid == Some(process.uid)) else { continue };
+            let known = known.filter(|known| known.began == info.began);
+            let Ok(name) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")) else { continue };
+            let Some(mode) = mode(&found.profile, name.trim_end()) else {
+                known.iter().for_each(|known| self.cancel(known)); // it has another name now
+                continue;
+            };
+            let became = match known {
+                Some(Thread { became: Became::Asked(id), mode: has, .. }) => {
+                    if has != mode {
+                        let _ = self
+                            .way
+                            .ask(&Asker::SYSTEM, Ask::Change(Change { id, modes: vec![mode.clone()] }));
+                    }
+                    Became::Asked(id)
+                }
+                Some(Thread { became: Became::Refused(at), mode: has, .. })
+                    if has == mode && at.elapsed() < AGAIN =>
+                {
+                    Became::Refused(at)
+                }
+                _ => self.ask(tid, name.trim_end(), process, &found, &mode)?,
+            };
+            process.threads.insert(tid, Thread { began: info.began, mode, became });
+        }
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        tid: u32,
+        name: &str,
+        process: &Process,
+        found: &Found,
+        mode: &Mode,
+    ) -> Result<Became, Wrong> {
+        let mut wish = Wish {
+            thread: Some(tid),
+            modes: vec![mode.clone()],
+            wait: true,
+            owner: (process.uid != 0).then_some(Principal::User(process.uid)),
+            label: Some(LABEL.into()),
+            ..Wish::default()
+        };
+        let importance = found.profile.calibration.importance.name();
+        for (key, value) in [
+            ("profile", found.layer.name().into()),
+            ("importance", importance.into()),
+            ("program", process.program.to_string_lossy().into_owned()),
+            ("name", name.to_string()),
+        ] {
+            wish.about.insert(key.into(), Value::String(value));
+        }
+        let answer = self.way.ask(&Asker::SYSTEM, Ask::Request(Box::new(wish)));
+        let (became, said) = match answer {
+            Ok(answer) => said(&answer),
+            Err(wrong) if wrong.rule == "plan_must_be_in_force" => return Err(wrong),
+            // Of a manager before this one, or by RealtimeKit.
+            Err(wrong) if wrong.rule == "thread_must_have_no_request" => match self.request_of(tid) {
+                Some(id) => (Became::Asked(id), "it has a request".into()),
+                None => (Became::Refused(Instant::now()), wrong.to_string()),
+            },
+            Err(wrong) => (Became::Refused(Instant::now()), wrong.to_string()),
+        };
+        let program = process.program.display().to_string();
+        let message = format!("{program}: thread {tid} ({name}) of user {}: {mode}: {said}", process.uid);
+        report(Level::Info, "program_recognised", &message, &[("program", (&*program).into())]);
+        Ok(became)
+    }
+
+    /// The request that was made here for a thread.
+    fn request_of(&self, tid: u32) -> Option<u64> {
+        let all = self.way.ask(&Asker::SYSTEM, Ask::List(List {})).ok()?.requests;
+        let own = |shown: &&tierce_manager::Shown| {
+            shown.thread == Some(tid) && shown.label.as_deref() == Some(LABEL)
+        };
+        all.iter().find(own).map(|shown| shown.id)
+    }
+
+    /// One program at a time is watched; its profile is seen when it is there.
+    fn see_to_calibration(&mut self) {
+        if let Some((child, program)) = &mut self.calibration {
+            let Ok(Some(status)) = child.try_wait() else { return };
+            if !status.success() {
+                let message = format!("{}: it could not be calibrated ({status})", program.display());
+                report(Level::Warn, "program_not_calibrated", &message, &[]);
+            }
+            (self.calibration, self.looked) = (None, None);
+            return;
+        }
+        if self.config.changed != Changed::Calibrate {
+            return;
+        }
+        let is_due = |process: &&Process| {
+            matches!(process.fit, Some(Fit::Changed(_))) && !self.watched.contains(&process.executable)
+        };
+        let Some((pid, process)) = self.processes.iter().find(|(_, process)| is_due(process)) else { return };
+        if self.watched.len() >= WATCHED_MAX {
+            return;
+        }
+        self.watched.insert(process.executable);
+        let program = process.program.clone();
+        match calibrate(*pid) {
+            Ok(child) => self.calibration = Some((child, program)),
+            Err(error) => {
+                let message = format!("{}: it cannot be calibrated: {error:#}", program.display());
+                report(Level::Warn, "program_not_calibrated", &message, &[]);
+            }
+        }
+    }
+}
+
+/// What has become of a request, and in words.
+fn said(answer: &Answer) -> (Became, String) {
+    let why = answer.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    match (answer.state, &answer.about) {
+        (State::Granted, Some(about)) => {
+            (Became::Asked(about.id), format!("granted as request {}", about.id))
+        }
+        (State::Pending, Some(about)) => {
+            (Became::Asked(about.id), format!("request {} waits{why}", about.id))
+        }
+        _ => (Became::Refused(Instant::now()), format!("refused{why}")),
+    }
+}
+
+/// What the profile says of a thread.
+fn mode(profile: &Profile, name: &str) -> Option<Mode> {
+    let own = profile.threads.iter().find(|thread| thread.name == name)?.reservation?;
+    let value = match profile.calibration.importance {
+        Importance::Low => 0,
+        Importance::Normal => 1,
+        Importance::High => 2,
+    };
+    Mode::budget(own.budget_ns, own.period_ns, value).ok()
+}
+
+/// What rules get with `calibrated`. The names in it are what somebody has chosen.
+fn data(user: Option<u32>, found: &Found) -> Value {
+    let threads = found.profile.threads.iter().filter_map(|thread| {
+        let own = thread.reservation?;
+        Some(json!({ "name": thread.name, "budget_us": own.budget_ns / 1000, "period_us": own.period_ns / 1000 }))
+    });
+    json!({
+        "program": found.profile.program.executable.path.to_string_lossy(),
+        "layer": found.layer.name(),
+        "user": user,
+        "threads": threads.take(THREADS_MAX).collect::<Vec<_>>(),
+    })
+}
+
+fn tell_changed(pid: u32, process: &Process, what: &str, policy: Changed) {
+    let program = process.program.display().to_string();
+    let then = match policy {
+        Changed::Leave => {
+            format!("nothing is asked for it; `tierce calibrate --pid {pid} --under-plan` measures it again")
+        }
+        Changed::Ask => "what its profile says is asked for all the same".into(),
+        Changed::Calibrate => "it is calibrated again".into(),
+    };
+    let message =
+        format!("{program} (process {pid}) is not as it was when it was calibrated: {what:.512}; {then}");
+    report(Level::Warn, "program_changed", &message, &[("program", (&*program).into())]);
+}
+
+/// Watch a process that runs. What it prints is of no interest: its profile is.
+fn calibrate(pid: u32) -> Result<Child> {
+    let program = beside::program("tierce")?;
+    let mut command = Command::new(&program);
+    command.args(["calibrate", "--under-plan", "--json", "--pid", &pid.to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().map_err(|why| beside::refused(&program, why))
+}
+
+/// Names that are numbers: processes, threads.
+fn numbers(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Processes and threads that have begun since boot.
+fn begun() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    stat.lines().find_map(|line| line.strip_prefix("processes "))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::profiles::FILE_MAX;
+    use super::*;
+    use crate::manager::way::way;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+    use tierce_calibrate::{
+        of_program, Calibration, Layer, Margin, Reservation, Store, Thread as Known, Verdict,
+    };
+    use tierce_manager::Shown;
+
+    const MS: u64 = 1_000_000;
+
+    /// A folder with a shell as its program, and what the loop of a manager was asked.
+    struct Scene {
+        folder: PathBuf,
+        programs: Programs,
+        asked: Arc<Mutex<Vec<Ask>>>,
+    }
+
+    impl Scene {
+        fn new(name: &str, changed: Changed) -> Self {
+            let folder = std::env::temp_dir().join(format!("tierce-programs-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(folder.join("etc")).unwrap();
+            let folder = folder.canonicalize().unwrap();
+            fs::copy("/bin/sh", folder.join("player")).unwrap();
+            let (way, asks) = way().unwrap();
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let heard = asked.clone();
+            std::thread::spawn(move || loop {
+                std::thread::sleep(Duration::from_millis(1));
+                let Some(one) = asks.next() else { continue };
+                let mut all = heard.lock().unwrap();
+                all.push(one.ask.clone());
+                let answer = answer(&one.ask, all.len() as u64);
+                drop(all);
+                one.answer(Ok(answer));
+            });
+            let config = Config { recognise: true, users: true, changed };
+            let programs = Programs::new(config, People::of(&folder), way, &folder);
+            Self { folder, programs, asked }
+        }
+
+        fn program(&self) -> PathBuf {
+            self.folder.join("player")
+        }
+
+        /// It waits for a line, and then becomes `cat`.
+        fn run(&self) -> Child {
+            let mut command = Command::new(self.program());
+            command.args(["-c", "read x; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
+            let child = command.spawn().unwrap();
+            let name = format!("/proc/{}/comm", child.id());
+            while fs::read_to_string(&name).unwrap().trim() != "player" {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            child
+        }
+
+        fn keep(&self, store: &Store, layer: Layer, budget_ns: u64) -> PathBuf {
+            store.keep(layer, &profile(&self.program(), budget_ns)).unwrap()
+        }
+
+        /// What was asked since, after a look at everything.
+        fn look(&mut self) -> Vec<Ask> {
+            self.asked.lock().unwrap().clear();
+            (self.programs.looked, self.programs.begun) = (None, None);
+            self.programs.look();
+            self.asked.lock().unwrap().clone()
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+
+    fn profile(program: &Path, budget_ns: u64) -> Profile {
+        let calibration =
+            Calibration { watched_ns: 1000 * MS, lost: 0, importance: Importance::High, margin: Margin(20) };
+        let thread = Known {
+            name: "player".into(),
+            process: "player".into(),
+            count: 1,
+            verdict: Verdict::Busy,
+            arrival: None,
+            wakeups: 9,
+            load: 1,
+            waited: 0,
+            explained: 0,
+            chance_percent: None,
+            periods: Vec::new(),
+            burst: None,
+            reservation: Some(Reservation { budget_ns, period_ns: 10 * MS }),
+        };
+        Profile {
+            program: of_program(program, &BTreeSet::new()).unwrap(),
+            machine: of_machine(Path::new("/")),
+            calibration,
+            threads: vec![thread],
+        }
+    }
+
+    fn answer(ask: &Ask, id: u64) -> Answer {
+        let mut answer =
+            Answer::new(if matches!(ask, Ask::Request(_)) { State::Granted } else { State::Done });
+        if let Ask::Request(wish) = ask {
+            answer.about = Some(Shown {
+                id,
+                state: State::Granted,
+                owner: Principal::System,
+                label: wish.label.clone(),
+                thread: wish.thread,
+                matches: Vec::new(),
+                modes: wish.modes.clone(),
+                granted: None,
+                reason: None,
+                ending: None,
+            });
+        }
+        answer
+    }
+
+    fn mode_of(budget_ms: u64) -> Mode {
+        Mode::budget(budget_ms * MS, 10 * MS, 2).unwrap()
+    }
+
+    #[test]
+    fn a_program_that_starts_is_asked_for() {
+        let mut scene = Scene::new("starts", Changed::Leave);
+        let store = Store::at(&scene.folder, None);
+        let mut child = scene.run();
+        assert_eq!(scene.look(), [], "nobody has calibrated it");
+        scene.keep(&store, Layer::System, 2 * MS);
+        let asked = scene.look();
+        let [Ask::Signal(signal), Ask::Request(wish)] = &asked[..] else { panic!("{asked:?}") };
+        assert_eq!(
+            (&signal.event[..], &signal.data["threads"][0]["budget_us"]),
+            ("calibrated", &json!(2000))
+        );
+        assert_eq!((wish.thread, &wish.modes[..], wish.wait), (Some(child.id()), &[mode_of(2)][..], true));
+        assert_eq!((&wish.about["profile"], &wish.about["importance"]), (&json!("system"), &json!("high")));
+        assert_eq!(scene.look(), [], "once is enough");
+        // Calibrated again: a stronger layer, and other numbers.
+        scene.keep(&store, Layer::Machine, 3 * MS);
+        let asked = scene.look();
+        let [Ask::Signal(_), Ask::Change(change)] = &asked[..] else { panic!("{asked:?}") };
+        assert_eq!((change.id, &change.modes[..]), (2, &[mode_of(3)][..]));
+        // It becomes another program, which has no profile.
+        child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap().trim() != "cat" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(scene.look(), [Ask::Cancel(Which { id: 2 })]);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        // The profile goes while another one runs.
+        let mut child = scene.run();
+        assert!(matches!(&scene.look()[..], [Ask::Request(_)]));
+        for layer in [Layer::Machine, Layer::System] {
+            fs::remove_file(store.file(layer, &scene.program()).unwrap()).unwrap();
+        }
+        assert_eq!(scene.look(), [Ask::Cancel(Which { id: 1 })]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_program_that_has_changed_is_left_or_asked_for() {
+        for changed in [Changed::Leave, Changed::Ask] {
+            let mut scene = Scene::new("changed", changed);
+            scene.keep(&Store::at(&scene.folder, None), Layer::System, 2 * MS);
+            let mut text = fs::read(scene.program()).unwrap();
+            text.push(0); // what comes after the sections of an executable does nothing
+            fs::remove_file(scene.program()).unwrap();
+            fs::write(scene.program(), text).unwrap();
+            fs::set_permissions(scene.program(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                .unwrap();
+            let mut child = scene.run();
+            let asked = scene.look();
+            let is_asked = asked.iter().any(|ask| matches!(ask, Ask::Request(_)));
+            assert_eq!(is_asked, changed == Changed::Ask, "{asked:?}");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_users_keep_holds_for_their_processes_alone() {
+        let folder = Scene::new("users", Changed::Leave);
+        // SAFETY: no arguments.
+        let own = unsafe { libc::geteuid() };
+        let home = folder.folder.join("home");
+        let passwd = |uid: u32| format!("me:x:{uid}:0::{}:/bin/sh\n", home.display());
+        fs::write(folder.folder.join("etc/passwd"), passwd(own)).unwrap();
+        let store = Store::at(&folder.folder, Some(home.join(".config")));
+        let file = folder.keep(&store, Layer::User, 4 * MS);
+        folder.keep(&store, Layer::Machine, 5 * MS);
+        let mut profiles = Profiles::at(&folder.folder, Some(People::of(&folder.folder)));
+        assert_eq!(profiles.look().len(), 2);
+        let budget = |profiles: &Profiles, uid: u32| {
+            let found = profiles.of(&folder.program(), uid).unwrap();
+            found.profile.threads[0].reservation.unwrap().budget_ns
+        };
+        assert_eq!((budget(&profiles, own), budget(&profiles, own + 1)), (4 * MS, 5 * MS));
+        assert!(profiles.look().is_empty(), "nothing has changed");
+        // Pipes and files without an end hold nobody up.
+        let pipe = std::ffi::CString::new(file.with_file_name("pipe.toml").to_str().unwrap()).unwrap();
+        // SAFETY: the path ends with 0.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        std::os::unix::fs::symlink("/dev/zero", file.with_file_name("zero.toml")).unwrap();
+        std::os::unix::fs::symlink("/", file.with_file_name("all")).unwrap();
+        let news = profiles.look();
+        let wrong = |one: &News| matches!(one, News::Wrong(why) if why.contains("not a regular file"));
+        assert!(news.len() == 2 && news.iter().all(wrong));
+    }
+
+    #[test]
+    fn one_user_has_so_much_read_and_others_their_turn() {
+        let scene = Scene::new("turns", Changed::Leave);
+        let big = scene.folder.join("big");
+        let file = fs::File::create(&big).unwrap();
+        file.set_len(70 << 20).unwrap();
+        let profile = profile(&scene.program(), MS);
+        let mut of_big = profile.clone();
+        of_big.program.libraries = vec![tierce_calibrate::File { path: big, sha256: String::new() }];
+        let machine = of_machine(Path::new("/"));
+        let mut sums = Sums::default();
+        assert!(matches!(sums.fit(&of_big, &machine, 7), Fit::Changed(_)));
+        file.set_len(71 << 20).unwrap(); // another one
+        let mut other = Sums::default();
+        assert!(matches!(other.fit(&of_big, &machine, 7), Fit::Changed(_)));
+        fs::write(scene.folder.join("player"), "abc").unwrap();
+        let changed = tierce_calibrate::File::read(&scene.program()).unwrap();
+        let mut third = profile.clone();
+        third.program.executable = changed;
+        assert_eq!(other.fit(&third, &machine, 7), Fit::Later, "71 MiB were read for user 7");
+        assert_eq!(other.fit(&third, &machine, 8), Fit::Same);
+        other.next_turn();
+        assert_eq!(other.fit(&third, &machine, 7), Fit::Same);
+        file.set_len(FILE_MAX + 1).unwrap();
+        let Fit::Changed(why) = other.fit(&of_big, &machine, 7) else { panic!() };
+        assert!(why.contains("bytes, bound 268435456"), "{why}");
+    }
+}

@@ -1,0 +1,233 @@
+//! The profiles that there are, as they were last read: of the machine, and of each user who has some.
+
+use crate::manager::people::People;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use tierce_calibrate::{File, Layer, Machine, Profile, Store};
+
+/// Profiles of a user, at most.
+const EACH_MAX: usize = 256;
+/// Sums that are remembered.
+const SUMS_MAX: usize = 4096;
+/// Largest file of a user's that is read to the end, bytes.
+pub const FILE_MAX: u64 = 1 << 28;
+/// Bytes of files that are read for one user before others have their turn.
+const TURN_MAX: u64 = 1 << 26;
+
+/// Which file, and of which state: device, inode, size, when it was changed.
+pub type Stamp = [i64; 5];
+
+/// Of the file to which a path leads.
+pub fn stamp(path: &Path) -> io::Result<Stamp> {
+    Ok(stamp_of(&fs::metadata(path)?))
+}
+
+fn stamp_of(about: &fs::Metadata) -> Stamp {
+    let changed = about.ctime().wrapping_mul(1_000_000_000).wrapping_add(about.ctime_nsec());
+    let written = about.mtime().wrapping_mul(1_000_000_000).wrapping_add(about.mtime_nsec());
+    [about.dev() as i64, about.ino() as i64, about.size() as i64, changed, written]
+}
+
+/// What was found in a folder of profiles.
+struct Shelf {
+    store: Store,
+    layers: &'static [Layer],
+    /// Whose files count, beside root's.
+    uid: u32,
+    /// Each file that is a profile, or nothing at its place.
+    files: BTreeMap<PathBuf, (Stamp, Option<Found>)>,
+}
+
+/// A profile, and where it is from.
+#[derive(Clone)]
+pub struct Found {
+    pub layer: Layer,
+    pub profile: Rc<Profile>,
+}
+
+impl Found {
+    fn program(&self) -> &Path {
+        &self.profile.program.executable.path
+    }
+}
+
+/// Something is new.
+pub enum News {
+    /// This profile, of a user or of the machine.
+    Profile(Option<u32>, Found),
+    /// A file that is none, and why.
+    Wrong(String),
+    /// A profile is gone.
+    Gone(PathBuf),
+}
+
+/// All profiles.
+pub struct Profiles {
+    root: PathBuf,
+    people: Option<People>,
+    machine: Shelf,
+    users: BTreeMap<u32, Shelf>,
+}
+
+impl Profiles {
+    /// Of a machine whose files are below `root`; and, with `people`, those of users, which stand for the machine's.
+    pub fn at(root: &Path, people: Option<People>) -> Self {
+        let machine = Shelf::new(Store::at(root, None), &Layer::ALL[..3], 0);
+        Self { root: root.into(), people, machine, users: BTreeMap::new() }
+    }
+
+    /// Look for what has changed.
+    pub fn look(&mut self) -> Vec<News> {
+        let mut news = self.machine.look(None);
+        let homes = self.people.as_ref().map(People::homes).unwrap_or_default();
+        self.users.retain(|uid, _| homes.contains_key(uid));
+        for (uid, home) in homes {
+            let shelf = self.users.entry(uid).or_insert_with(|| {
+                Shelf::new(Store::at(&self.root, Some(home.join(".config"))), &Layer::ALL[3..], uid)
+            });
+            news.extend(shelf.look(Some(uid)));
+        }
+        news
+    }
+
+    /// Nobody has any.
+    pub fn is_empty(&self) -> bool {
+        self.machine.is_empty() && self.users.values().all(Shelf::is_empty)
+    }
+
+    /// Whether anybody has one of this program.
+    pub fn knows(&self, program: &Path) -> bool {
+        self.machine.of(program).is_some() || self.users.values().any(|shelf| shelf.of(program).is_some())
+    }
+
+    /// That which holds for a user's process.
+    pub fn of(&self, program: &Path, uid: u32) -> Option<Found> {
+        self.users.get(&uid).and_then(|shelf| shelf.of(program)).or_else(|| self.machine.of(program))
+    }
+}
+
+impl Shelf {
+    fn new(store: Store, layers: &'static [Layer], uid: u32) -> Self {
+        Self { store, layers, uid, files: BTreeMap::new() }
+    }
+
+    fn look(&mut self, user: Option<u32>) -> Vec<News> {
+        let (mut news, mut before) = (Vec::new(), std::mem::take(&mut self.files));
+        for &layer in self.layers {
+            let mut files = self.store.files(layer).unwrap_or_default();
+            files.truncate(if user.is_some() { EACH_MAX } else { usize::MAX });
+            for file in files {
+                let Ok(about) = fs::metadata(&file) else { continue };
+                let stamp = stamp_of(&about);
+                if let Some(same) = before.remove(&file).filter(|(was, _)| *was == stamp) {
+                    self.files.insert(file, same);
+                    continue;
+                }
+                let is_theirs = user.is_none() || about.uid() == self.uid || about.uid() == 0;
+                let read = if is_theirs {
+                    self.store.read(layer, &file).map_err(|error| error.to_string())
+                } else {
+                    Err(format!("{}: it belongs to user {}, not {}", file.display(), about.uid(), self.uid))
+                };
+                let found = match read {
+                    Ok(profile) => {
+                        let found = Found { layer, profile: Rc::new(profile) };
+                        news.push(News::Profile(user, found.clone()));
+                        Some(found)
+                    }
+                    Err(why) => {
+                        news.push(News::Wrong(why));
+                        None
+                    }
+                };
+                self.files.insert(file, (stamp, found));
+            }
+        }
+        let gone = before.into_values().filter_map(|(_, found)| found);
+        news.extend(gone.map(|found| News::Gone(found.program().into())));
+        news
+    }
+
+    fn is_empty(&self) -> bool {
+        self.files.values().all(|(_, found)| found.is_none())
+    }
+
+    /// That of the strongest layer.
+    fn of(&self, program: &Path) -> Option<Found> {
+        let files = self.layers.iter().rev().filter_map(|layer| self.store.file(*layer, program).ok());
+        files.filter_map(|file| self.files.get(&file)?.1.clone()).next()
+    }
+}
+
+/// Sums of files, each computed once.
+#[derive(Default)]
+pub struct Sums {
+    known: HashMap<Stamp, String>,
+    /// Bytes that were read for each user in this turn.
+    read: HashMap<u32, u64>,
+}
+
+/// What has become of a program since it was calibrated.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// Nothing.
+    Same,
+    /// This is another.
+    Changed(String),
+    /// It is compared later: much was read for its user already.
+    Later,
+}
+
+impl Sums {
+    /// All may be read for once more.
+    pub fn next_turn(&mut self) {
+        self.read.clear();
+    }
+
+    /// Whether a profile fits the program and the machine, for a process of that user.
+    pub fn fit(&mut self, profile: &Profile, machine: &Machine, uid: u32) -> Fit {
+        let mut is_later = false;
+        let mut changes = profile.machine.changes(machine);
+        changes.extend(profile.program.changes_by(|path| match self.sum(path, uid) {
+            Ok(Some(sum)) => Ok(sum),
+            Ok(None) => {
+                is_later = true;
+                Ok(String::new())
+            }
+            Err(error) => Err(error),
+        }));
+        match changes.is_empty() {
+            true => Fit::Same,
+            false if is_later => Fit::Later,
+            false => Fit::Changed(changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        }
+    }
+
+    /// Nothing: not in this turn.
+    fn sum(&mut self, path: &Path, uid: u32) -> io::Result<Option<String>> {
+        let about = fs::metadata(path)?;
+        let stamp = stamp_of(&about);
+        if let Some(sum) = self.known.get(&stamp) {
+            return Ok(Some(sum.clone()));
+        }
+        if uid != 0 && about.len() > FILE_MAX {
+            let message = format!("{} bytes, bound {FILE_MAX}", about.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let read = self.read.entry(uid).or_default();
+        if uid != 0 && *read >= TURN_MAX {
+            return Ok(None);
+        }
+        *read += about.len();
+        let sum = File::read(path)?.sha256;
+        if self.known.len() >= SUMS_MAX {
+            self.known.clear();
+        }
+        self.known.insert(stamp, sum.clone());
+        Ok(Some(sum))
+    }
+}
