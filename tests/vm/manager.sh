@@ -106,6 +106,22 @@ ask regained alice --list
 tierce apply forged.toml >/dev/null 2>/out/apply-forged.refused
 say apply-forged $?
 watch regained
+# A service of the system's asks for itself.
+mkdir -p /sys/fs/cgroup/system.slice/web.service
+(
+	echo 0 >/sys/fs/cgroup/system.slice/web.service/cgroup.procs
+	ask unit bob --match comm=web --budget 100us --period 10ms --owner unit:web.service
+)
+ask not-the-unit bob --match comm=web --budget 100us --period 10ms --owner unit:web.service
+# Rules as they are configured now; those that cannot be read change nothing.
+printf '\n[[rule]]\nname = "no-such-rule"\n' >>manager-rules.toml
+kill -HUP "$manager"
+sleep 0.5
+ask before-reload bob --match comm=x --budget 100us --period 10ms --dry-run
+sed -i 's/"no-such-rule"/"limit-per-user"\nparameters = { requests = 0 }/' manager-rules.toml
+kill -HUP "$manager"
+sleep 0.5
+ask after-reload bob --match comm=x --budget 100us --period 10ms --dry-run
 kill "$manager"
 wait "$manager"
 say manager-end $?

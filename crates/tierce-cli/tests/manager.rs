@@ -45,6 +45,7 @@ fn what_rules_would_do_is_played_against_a_plan() {
     let expected = "\
 request 1 of user:1000 for thread 7: granted: 2ms in 10ms as grant-1 below rt
 refused: most_important_first: it does not fit, and what is less important leaves too little
+495us in 10ms would be granted
 rule most-important-first: revokes 1
 would be request 2 of user:1000 for thread 8: granted: 2ms in 10ms as grant-2 below rt
   request 1 ends
@@ -290,6 +291,16 @@ fn users_ask_and_get_what_they_are_promised() {
         assert!(said.contains("match_can_be_forged") && said.contains("`tools`"), "{name}: {said}");
     }
     assert_eq!(listed("regained"), states(&[(1, "granted"), (3, "granted")]));
+
+    // A service asks for itself; its user does not speak for it elsewhere.
+    answered("unit", 0, "granted", "");
+    assert_eq!(got("unit")["said"]["answer"]["about"]["owner"], "unit:web.service");
+    answered("not-the-unit", 2, "", "asker_must_act_for_the_owner");
+    // Rules that cannot be read change nothing; others are in force at once.
+    answered("before-reload", 0, "granted", "");
+    answered("after-reload", 1, "refused", "limit_per_user");
+    let manager = std::fs::read_to_string(boot.out.join("manager.err")).unwrap();
+    assert!(manager.contains("rules and limits stay as they were: rule_must_exist: no rule `no-such-rule`"), "{manager}");
     near("regained", "rt", "one", 300_000);
     assert_eq!(got("manager-end"), 0);
     for run in ["first-end", "second-end"] {

@@ -81,15 +81,17 @@ pub struct Asker {
     pub uid: u32,
     /// All groups.
     pub groups: Vec<u32>,
+    /// The service of the system's whose process asks.
+    pub unit: Option<String>,
 }
 
 impl Asker {
     /// Root, who is the system.
-    pub const SYSTEM: Asker = Asker { uid: 0, groups: Vec::new() };
+    pub const SYSTEM: Asker = Asker { uid: 0, groups: Vec::new(), unit: None };
 
     /// A user without groups.
     pub fn user(uid: u32) -> Self {
-        Self { uid, groups: Vec::new() }
+        Self { uid, groups: Vec::new(), unit: None }
     }
 
     /// May do everything.
@@ -112,7 +114,8 @@ impl Asker {
             || match principal {
                 Principal::User(uid) => *uid == self.uid,
                 Principal::Group(gid) => self.groups.contains(gid),
-                Principal::System | Principal::Unit(_) => false,
+                Principal::Unit(unit) => self.unit.as_ref() == Some(unit),
+                Principal::System => false,
             }
     }
 }
@@ -133,9 +136,9 @@ mod tests {
 
     #[test]
     fn only_the_system_acts_for_all() {
-        let asker = Asker { uid: 1000, groups: vec![27] };
+        let asker = Asker { uid: 1000, groups: vec![27], unit: Some("b".into()) };
         let may = |text: &str| asker.acts_for(&text.parse().unwrap());
-        assert!(may("user:1000") && may("group:27"));
+        assert!(may("user:1000") && may("group:27") && may("unit:b"));
         assert!(!may("user:1001") && !may("user:0") && !may("group:28") && !may("system") && !may("unit:a"));
         assert!(Asker::SYSTEM.acts_for(&Principal::Unit("a".into())));
         assert_eq!(Asker::user(0).principal(), Principal::System);

@@ -127,7 +127,7 @@ fn a_group_owns_what_its_members_divide() {
     manager.ask(&root, Ask::Request(Box::new(wish.clone())), NOW).unwrap();
     let divide = || Ask::Divide(Divide { id: 1, edits: vec![create("a", "", &[])], dry_run: false });
     assert_eq!(manager.ask(&Asker::user(1000), divide(), NOW).unwrap_err().rule, "request_must_exist");
-    let member = Asker { uid: 1000, groups: vec![27] };
+    let member = Asker { groups: vec![27], ..Asker::user(1000) };
     assert_eq!(manager.ask(&member, divide(), NOW).unwrap().state, State::Done);
     checked(&mut manager);
     let stranger = manager.ask(&Asker::user(1001), Ask::Request(Box::new(wish)), NOW).unwrap_err();

@@ -168,7 +168,7 @@ fn a_person_has_so_many_requests_under_whatever_names() {
     // In the name of groups, which are others: as many as are left, whoever of that person asks.
     let of_group = |manager: &mut InTest, uid: u32, gid: u32| {
         let owner = Some(Principal::Group(gid));
-        let asker = Asker { uid, groups: vec![gid] };
+        let asker = Asker { groups: vec![gid], ..Asker::user(uid) };
         let wish = Wish { owner, ..wish(manager, uid, 200 + gid, &[("1us/10ms", 0)]) };
         let answer = manager.ask(&asker, Ask::Request(Box::new(wish)), NOW);
         checked(manager);

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use serde_json::{json, Map, Value};
-use tierce_manager::{Ask, Asker, Change, InForce, Mode, Signal, State, What, Wish, NAMELESS};
+use tierce_manager::{Ask, Asker, Change, InForce, Limits, Mode, Signal, State, What, Wish, NAMELESS};
 use tierce_plan::Child;
 
 fn later(manager: &mut InTest, ms: u64) {
@@ -18,8 +18,10 @@ fn the_most_important_run_and_nobody_is_revoked_in_vain() {
     granted(&mut manager, 1000, 12, &[("2ms/10ms", 1)]);
     granted(&mut manager, 1000, 13, &[("4ms/10ms", 2)]);
     // 90 % are given, 5 % are the default node's. Even all that is less important would not be enough: nobody goes.
-    let (why, _) = refused(&mut manager, 1000, 14, &[("9ms/10ms", 4)]);
+    let (why, nearest) = refused(&mut manager, 1000, 14, &[("9ms/10ms", 4)]);
     assert_eq!(why.rule, "most_important_first", "{why}");
+    let (budget, period) = nearest.unwrap().budget_and_period_ns().unwrap();
+    assert!((490_000..=500_000).contains(&budget) && period == 10_000_000, "{budget}");
     assert!(told(&mut manager).is_empty());
     // The least important leaves too little, the next one alone enough.
     granted(&mut manager, 1000, 15, &[("4ms/10ms", 4)]);
@@ -42,6 +44,52 @@ fn the_largest_total_value_counts_and_not_the_largest_value() {
     assert_eq!(told(&mut manager), [(1, What::Revoked)], "the cheapest set that is enough");
     granted(&mut manager, 1000, 14, &[("9ms/10ms", 10)]);
     assert_eq!(told(&mut manager), [(2, What::Revoked), (3, What::Revoked)]);
+}
+
+#[test]
+fn who_is_refused_by_rules_is_told_what_they_would_let_through() {
+    let limit = rule("limit-per-user", json!({ "percent": 40, "requests": 2 }));
+    let first = rule("most-important-first", json!({ "grace_ms": 0 }));
+    let mut manager = common::manager(ONE, &[limit, first]);
+    granted(&mut manager, 1000, 11, &[("2ms/10ms", 5)]);
+    let (why, nearest) = refused(&mut manager, 1000, 12, &[("6ms/10ms", 5), ("5ms/20ms", 1)]);
+    assert_eq!(why.rule, "limit_per_user", "{why}");
+    let nearest = nearest.unwrap();
+    let (budget, period) = nearest.budget_and_period_ns().unwrap();
+    // Of the mode that needs least: 4 of 20 ms are the 20 % that are left of his 40.
+    assert!((3_980_000..=4_000_000).contains(&budget) && period == 20_000_000, "{nearest}");
+    granted(&mut manager, 1000, 12, &[(&format!("{budget}ns/20ms"), 1)]);
+    // A third one he does not get, however small.
+    let (_, nearest) = refused(&mut manager, 1000, 13, &[("1ms/10ms", 5)]);
+    assert_eq!(nearest, None);
+    // A rule that says itself what it would let through, and one that fails.
+    let says =
+        ("says", r#"fn new_request(it) { #{ refuse: "no", nearest: #{ budget: "7us", period: "1s" } } }"#);
+    let fails = ("fails", r#"fn new_request(it) { throw "no" }"#);
+    for (own, expected) in [(says, Some("7us in 1s")), (fails, None)] {
+        let mut manager = common::manager(ONE, &[(own.0.to_string(), own.1.to_string(), Value::Null)]);
+        let (_, nearest) = refused(&mut manager, 1000, 11, &[("1ms/10ms", 5)]);
+        assert_eq!(nearest.map(|mode| mode.to_string()).as_deref(), expected);
+    }
+}
+
+#[test]
+fn other_rules_begin_without_a_restart() {
+    let mut manager = manager(ONE, &[rule("limit-per-user", json!({ "percent": 10 }))]);
+    let waits = Wish { wait: true, ..wish(&mut manager, 1000, 11, &[("2ms/10ms", 0)]) };
+    assert_eq!(ask(&mut manager, 1000, waits).unwrap().state, State::Pending);
+    let says = r#"fn started(it) { #{ say: "here" } }"#.to_string();
+    manager.set_rules(
+        rules(&[("says".into(), says, Value::Null)]),
+        Limits { requests_each: 1, ..Limits::default() },
+    );
+    manager.take_notices();
+    manager.turn(NOW).unwrap();
+    let said: Vec<String> = manager.take_notices().into_iter().map(|notice| notice.text).collect();
+    assert!(said.contains(&"says: here".into()), "{said:?}");
+    assert_eq!(holders(&manager), [1], "who waited is tried again");
+    let wish = wish(&mut manager, 1000, 12, &[("1ms/10ms", 0)]);
+    assert_eq!(ask(&mut manager, 1000, wish).unwrap_err().rule, "too_many_requests_of_one");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod people;
 mod programs;
 mod rates;
 mod server;
+mod unit;
 mod way;
 
 use crate::journal::{report, Level};
@@ -81,6 +82,15 @@ struct Args {
     json: bool,
 }
 
+impl Args {
+    /// What is configured now.
+    fn configuration(&self) -> Result<Config> {
+        let usual = Path::new(CONFIG);
+        let is_there = self.dry_run.is_none() && usual.is_file();
+        config::read(self.config.as_deref().or(is_there.then_some(usual)), &self.rules)
+    }
+}
+
 /// Where rules are configured.
 const CONFIG: &str = "/etc/tierce/manager.toml";
 
@@ -97,9 +107,14 @@ Exit codes: 0 ended as requested; 2 the configuration is wrong, or the socket ca
 const LOOK: Duration = Duration::from_millis(500);
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static RELOAD: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
+}
+
+extern "C" fn reload(_signal: libc::c_int) {
+    RELOAD.store(true, Ordering::Relaxed);
 }
 
 /// The arguments of `tierce-manager`.
@@ -127,9 +142,7 @@ fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn manage(args: &Args) -> Result<ExitCode> {
-    let usual = Path::new(CONFIG);
-    let file = args.config.as_deref().or(usual.is_file().then_some(usual).filter(|_| args.dry_run.is_none()));
-    let config = config::read(file, &args.rules)?;
+    let config = args.configuration()?;
     if let Some(plan) = &args.dry_run {
         let plan = Plan::load_with(plan, Options { cpus: args.cpus });
         let plan = plan.map_err(|faults| {
@@ -139,9 +152,11 @@ fn manage(args: &Args) -> Result<ExitCode> {
         dry_run::play(plan, config, std::io::stdin().lock(), args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    let handlers =
+        [(libc::SIGINT, stop as *const ()), (libc::SIGTERM, stop as _), (libc::SIGHUP, reload as _)];
+    for (signal, handler) in handlers {
         // SAFETY: the handler only stores to an atomic.
-        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
     }
     // SAFETY: whoever hangs up is noticed by the error of the write.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
@@ -164,6 +179,9 @@ fn manage(args: &Args) -> Result<ExitCode> {
     notify("READY=1");
     while !STOP.load(Ordering::Relaxed) {
         server.wait(asks.as_raw_fd(), daemon.until_next());
+        if RELOAD.swap(false, Ordering::Relaxed) {
+            daemon.reload();
+        }
         server.turn(&mut |asker, ask| daemon.ask(asker, ask));
         // One at a time: those who ask over the socket have their turn before the next.
         if let Some(asked) = asks.next() {
@@ -234,6 +252,21 @@ impl<'a> Daemon<'a> {
             told_forgeable: false,
             became: Became::default(),
             users,
+        }
+    }
+
+    /// Rules and limits as they are configured now; those before, if these cannot be.
+    fn reload(&mut self) {
+        match self.args.configuration() {
+            Ok(config) => {
+                self.manager.set_rules(config.rules, config.limits);
+                self.turn();
+                report(Level::Info, "rules_reloaded", "rules and limits are as they are configured now", &[]);
+            }
+            Err(error) => {
+                let message = format!("rules and limits stay as they were: {error:#}");
+                report(Level::Warn, "rules_refused", &message, &[]);
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 //! beside them.
 
 use crate::manager::rates::Rates;
+use crate::manager::unit;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
@@ -141,9 +142,10 @@ impl Server {
                 _ => theirs < EACH_MAX && self.persons().count() < PERSONS_MAX,
             };
             let groups = if has_room { groups(&stream, who.gid) } else { Vec::new() };
+            let unit = if has_room && who.uid != 0 { unit::of_peer(&stream, who.pid) } else { None };
             let mut client = Client {
                 stream,
-                asker: Asker { uid: who.uid, groups },
+                asker: Asker { uid: who.uid, groups, unit },
                 person,
                 asked: Vec::new(),
                 answer: Vec::new(),

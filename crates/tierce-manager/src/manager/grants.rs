@@ -77,6 +77,11 @@ impl Guide {
         }
     }
 
+    /// Nobody else loses anything, and it need not wait.
+    pub fn takes_nothing(&self) -> bool {
+        self.revoke.is_empty() && self.change.is_empty() && self.defer.is_none()
+    }
+
     fn add(&mut self, decision: &Decision) {
         let new = |id: &&u64| !self.revoke.contains(id);
         let revoke: Vec<u64> = decision.revoke.iter().filter(new).copied().collect();
@@ -100,7 +105,7 @@ impl Guide {
         self.most_ppm = self.most_ppm.into_iter().chain(decision.most_ppm).min();
     }
 
-    fn allows(&self, at: usize, mode: &Mode) -> bool {
+    pub fn allows(&self, at: usize, mode: &Mode) -> bool {
         self.modes.as_ref().is_none_or(|modes| modes.contains(&at))
             && self.most_ppm.is_none_or(|most| mode.ppm() <= most)
     }
@@ -267,7 +272,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     /// The largest budget in the same period that would be granted, for the mode that needs least; to a thousandth.
-    fn nearest(
+    pub(super) fn nearest(
         &self,
         request: &Request,
         guide: &Guide,

@@ -144,6 +144,12 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
+    /// Other rules and limits from now on. Rules learn that they are there by the event `started`, and those who wait are tried again.
+    pub fn set_rules(&mut self, rules: Rules, limits: Limits) {
+        (self.rules, self.limits) = (rules, limits);
+        (self.is_foreign, self.has_started) = (true, false);
+    }
+
     /// The books, for the file.
     pub fn books(&self) -> &Books {
         &self.books

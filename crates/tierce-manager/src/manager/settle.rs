@@ -3,8 +3,9 @@
 use super::grants::{Guide, Place, Refusal};
 use super::{Manager, Threads};
 use crate::ask::{Answer, State, What};
-use crate::books::{Request, Taken};
+use crate::books::{Books, Request, Taken};
 use crate::in_force::InForce;
+use crate::mode::Mode;
 use crate::principal::Principal;
 use crate::proposal::Proposal;
 use crate::rules::{cpu_time, Evaluated, RETRY};
@@ -223,12 +224,18 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     fn rules_about(&mut self, id: u64, place: &Place, now_ns: u64) -> Evaluated {
+        let books = self.books.of_requests();
+        self.rules_within(books, id, place, now_ns)
+    }
+
+    /// What rules say of a request as it is in these books.
+    fn rules_within(&mut self, books: Books, id: u64, place: &Place, now_ns: u64) -> Evaluated {
         if !self.rules.heeds("new_request") {
             return Evaluated::default();
         }
-        let Some(request) = self.books.requests.get(&id).cloned() else { return Evaluated::default() };
+        let Some(request) = books.requests.get(&id).cloned() else { return Evaluated::default() };
         let Ok(trial) = self.trial() else { return Evaluated::default() };
-        let books = Rc::new(self.books.of_requests());
+        let books = Rc::new(books);
         let known = self.view(&trial, &books, Some(&request), &Value::Null, now_ns);
         let fits = Self::questions(&trial, &books, id, place);
         self.rules.decide("new_request", &known, Some(&request.owner), Some(fits))
@@ -245,11 +252,50 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let place = Place::default();
         let evaluated = if is_own { Evaluated::default() } else { self.rules_about(id, &place, now_ns) };
         let trial = self.trial();
-        let verdict = match trial {
-            Ok(trial) => self.judged(&request, &evaluated, when, (&trial, &place)),
-            Err(wrong) => Verdict::Wait(wrong),
+        let mut verdict = match &trial {
+            Ok(trial) => self.judged(&request, &evaluated, when, (trial, &place)),
+            Err(wrong) => Verdict::Wait(wrong.clone()),
         };
+        let is_refused = evaluated.broken.is_none() && Guide::of(&evaluated, &self.books).is_err();
+        if let (Verdict::Refuse(refusal), When::New, true, Ok(trial)) =
+            (&mut verdict, when, is_refused, &trial)
+        {
+            let nearest = refusal.nearest.take();
+            refusal.nearest = nearest.or_else(|| self.nearest_by_rules(&request, trial, now_ns));
+        }
         (verdict, evaluated)
+    }
+
+    /// The largest budget that admission control would grant, and that the rules, which have refused more, let through; to a thousandth.
+    fn nearest_by_rules(&mut self, request: &Rc<Request>, trial: &Trial, now_ns: u64) -> Option<Mode> {
+        let mut most = self.nearest(request, &Guide::default(), &Proposal::default(), (trial, trial))?;
+        let (budget_ns, period_ns) = most.budget_and_period_ns()?;
+        if self.lets_through(request, &most, now_ns)? {
+            return Some(most);
+        }
+        let (step, mut good, mut bad, mut found) = ((budget_ns / 1000).max(1), 0, 1000, None);
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            most = Mode::budget(middle * step, period_ns, most.value).ok()?;
+            match self.lets_through(request, &most, now_ns)? {
+                true => (good, found) = (middle, Some(most.clone())),
+                false => bad = middle,
+            }
+        }
+        found
+    }
+
+    /// Whether rules would grant the request with that mode alone, and nobody had to go. Nothing: a rule fails.
+    fn lets_through(&mut self, request: &Rc<Request>, mode: &Mode, now_ns: u64) -> Option<bool> {
+        let mut books = self.books.of_requests();
+        let smaller = Request { modes: vec![mode.clone()], ..(**request).clone() };
+        books.requests.insert(request.id, Rc::new(smaller));
+        let evaluated = self.rules_within(books, request.id, &Place::default(), now_ns);
+        if evaluated.broken.is_some() {
+            return None;
+        }
+        let guide = Guide::of(&evaluated, &self.books);
+        Some(guide.is_ok_and(|guide| guide.takes_nothing() && guide.allows(0, mode)))
     }
 
     fn judged(

@@ -1,8 +1,10 @@
 //! Who calls, as the bus says, and whether he may, as polkit says. Where there is no polkit, the configuration does.
 
 use crate::manager::rates::Rates;
+use crate::manager::unit;
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 use tierce_manager::{Asker, Principal, Wrong};
 use zbus::blocking::fdo::DBusProxy;
@@ -96,7 +98,9 @@ impl Callers {
         let who = who.map_err(|error| unknown(error.to_string()))?;
         let uid = who.unix_user_id().ok_or_else(|| unknown("the bus does not know the user".into()))?;
         let groups = who.unix_group_ids().cloned().unwrap_or_default();
-        let (asker, person) = (Asker { uid, groups }, self.rates.people.person(uid));
+        let process = who.process_id().zip(who.process_fd());
+        let unit = process.filter(|_| uid != 0).and_then(|(pid, fd)| unit::of_process(pid, fd.as_raw_fd()));
+        let (asker, person) = (Asker { uid, groups, unit }, self.rates.people.person(uid));
         let caller = Caller { name: name.clone(), asker, person, pid: who.process_id() };
         if known.len() >= KNOWN_MAX {
             known.clear();
@@ -170,7 +174,7 @@ mod tests {
     #[test]
     fn without_polkit_the_configuration_says_who_may() {
         let access: Access = toml::from_str("request = []\nreal-time = [\"group:29\", \"user:7\"]").unwrap();
-        let one = Asker { uid: 1000, groups: vec![29] };
+        let one = Asker { groups: vec![29], ..Asker::user(1000) };
         assert!(!access.allows(&one, Action::Request) && access.allows(&one, Action::RealTime));
         assert!(
             access.allows(&Asker::user(7), Action::RealTime)

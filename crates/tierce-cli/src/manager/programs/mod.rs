@@ -50,7 +50,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { recognise: true, users: true, changed: Changed::Leave }
+        Self { recognise: true, users: false, changed: Changed::Leave }
     }
 }
 
