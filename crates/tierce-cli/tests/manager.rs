@@ -300,7 +300,10 @@ fn users_ask_and_get_what_they_are_promised() {
     answered("before-reload", 0, "granted", "");
     answered("after-reload", 1, "refused", "limit_per_user");
     let manager = std::fs::read_to_string(boot.out.join("manager.err")).unwrap();
-    assert!(manager.contains("rules and limits stay as they were: rule_must_exist: no rule `no-such-rule`"), "{manager}");
+    assert!(
+        manager.contains("rules and limits stay as they were: rule_must_exist: no rule `no-such-rule`"),
+        "{manager}"
+    );
     near("regained", "rt", "one", 300_000);
     assert_eq!(got("manager-end"), 0);
     for run in ["first-end", "second-end"] {
