@@ -363,6 +363,51 @@ fn a_hostile_user() {
     let _ = std::fs::remove_file(&trouble);
 }
 
+/// Rules that make nodes, with threads that run: a cage, a scheduler for each session, and an overrun partition.
+#[test]
+fn rules_make_nodes_that_hold() {
+    let boot = Boot::of("rules.sh", 1, &["manager.toml"], &[]);
+    let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
+    // CPU time of a part from the node above, in parts per million, between two looks.
+    let share = |scenario: &str, parent: &str, child: &str| {
+        let [before, after] = ["before", "after"].map(|when| got(&format!("{scenario}-{when}")));
+        let supply = |graph: &Value| -> u64 {
+            let parts = ["nodes", "tasks"].iter().flat_map(|kind| graph[kind].as_array().unwrap());
+            let own = parts.filter(|part| part["name"] == child);
+            let edges = own
+                .flat_map(|part| part["under"].as_array().unwrap())
+                .filter(|edge| edge["parent"] == parent);
+            edges.map(|edge| edge["supply_ns"].as_u64().unwrap()).sum()
+        };
+        let elapsed = after["elapsed_ns"].as_u64().unwrap() - before["elapsed_ns"].as_u64().unwrap();
+        let ppm = supply(after).saturating_sub(supply(before)) * 1_000_000 / elapsed;
+        println!("{scenario}: {child} below {parent}: {ppm} ppm");
+        ppm
+    };
+    let near =
+        |ppm: u64, wanted: u64| assert!(ppm.abs_diff(wanted) <= wanted / 20, "{ppm} of {wanted}\n{}", log());
+
+    // Fifty processes that never stop and one that forks, in a cage of 2 ms every 20 ms, beside a CPU that is idle otherwise.
+    near(share("caged", "rt", "cage"), 100_000);
+    assert_eq!(got("caged-asks")["code"], 1);
+    assert_eq!(got("caged-asks")["said"]["answer"]["reason"]["rule"], "cage", "{}", got("caged-asks"));
+    // Two sessions, one of them with five threads: equal shares of what the system's tools leave. When one ends, its node goes.
+    let [alice, bob] = ["session-1001", "session-1002"].map(|node| share("sessions", "rest", node));
+    assert!(alice > 300_000 && alice.abs_diff(bob) <= alice / 20, "{alice} and {bob}\n{}", log());
+    let has = |scenario: &str, name: &str| {
+        got(scenario)["nodes"].as_array().unwrap().iter().any(|node| node["name"] == name)
+    };
+    assert!(has("sessions-after", "session-1001") && !has("one-session", "session-1001"), "{}", log());
+    assert!(has("one-session", "session-1002"), "{}", log());
+    // A budget of 1 ms every 10 ms, and beyond it the overrun partition of 1 ms every 20 ms, which goes with the request.
+    let own = got("overrun")["said"]["answer"]["about"]["granted"]["name"].clone();
+    let own = own.as_str().unwrap_or_else(|| panic!("{}\n{}", got("overrun"), log()));
+    near(share("overrun", "rt", own), 100_000);
+    near(share("overrun", "overrun", own), 50_000);
+    assert!(!has("no-overrun", "overrun"), "{}", log());
+    assert_eq!(got("first-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
+}
+
 /// A thread with a period, and one without.
 const PLAYER: &str = r#"{
 "global": { "duration": -1, "calibration": 376, "default_policy": "SCHED_OTHER", "pi_enabled": false, "lock_pages": false,
@@ -495,6 +540,9 @@ fn polite_client() {
     std::fs::write(file, said.to_string()).unwrap();
 }
 
+/// Threads that send his requests.
+const FLOOD: u32 = 16;
+
 /// What the machine runs this program for: bob is rude, with many requests per second and many connections that say nothing or begin a
 /// long request, as himself and as 200 users of his range. Writes how many got through into the file that `RUDE` names; without it there
 /// is nothing to test here.
@@ -519,39 +567,43 @@ fn rude_client() {
     }
     let held = connections.len();
     let (begun, gap) = (Instant::now(), Duration::from_secs(seconds) / requests);
-    let (mut sent, mut answered, mut refused, mut stream) = (0u64, 0u64, 0u64, None::<UnixStream>);
-    for number in 0..requests {
-        let due = gap * number;
-        std::thread::sleep(due.saturating_sub(begun.elapsed()));
-        if begun.elapsed() > Duration::from_secs(seconds * 3) {
-            break;
-        }
-        let uid = if number % 2 == 0 { BOB } else { RANGE + number % 200 };
-        let mut to = match stream.take().map_or_else(|| connected(uid), Ok) {
-            Ok(stream) => stream,
-            Err(_) => continue,
-        };
-        let _ = to.set_read_timeout(Some(Duration::from_millis(500)));
-        let modes = json!([{ "budget": "9ms", "period": "10ms" }]);
-        let request =
-            json!({ "version": 1, "request": "request", "thread": 1 + number % 300, "modes": modes });
-        let request = format!("{request}\n");
-        if to.write_all(request.as_bytes()).is_err() {
-            continue;
-        }
-        sent += 1;
-        let mut block = [0; 4096];
-        match to.read(&mut block) {
-            Ok(length) if length > 0 => {
-                let text = String::from_utf8_lossy(&block[..length]);
-                match text.contains("too_many") {
+    // Each thread has a share of the requests, so that no answer holds up those of others.
+    let flood = |own: u32| {
+        let (mut sent, mut answered, mut refused, mut stream) = (0u64, 0u64, 0u64, None::<UnixStream>);
+        for number in (own..requests).step_by(FLOOD as usize) {
+            std::thread::sleep((gap * number).saturating_sub(begun.elapsed()));
+            if begun.elapsed() > Duration::from_secs(seconds * 3) {
+                break;
+            }
+            let uid = if number % 2 == 0 { BOB } else { RANGE + number % 200 };
+            let mut to = match stream.take().map_or_else(|| connected(uid), Ok) {
+                Ok(stream) => stream,
+                Err(_) => continue,
+            };
+            let _ = to.set_read_timeout(Some(Duration::from_millis(500)));
+            let modes = json!([{ "budget": "9ms", "period": "10ms" }]);
+            let request =
+                json!({ "version": 1, "request": "request", "thread": 1 + number % 300, "modes": modes });
+            if to.write_all(format!("{request}\n").as_bytes()).is_err() {
+                continue;
+            }
+            sent += 1;
+            let mut block = [0; 4096];
+            if let Ok(length @ 1..) = to.read(&mut block) {
+                match String::from_utf8_lossy(&block[..length]).contains("too_many") {
                     true => refused += 1,
                     false => (answered, stream) = (answered + 1, Some(to)),
                 }
             }
-            _ => {}
         }
-    }
+        [sent, answered, refused]
+    };
+    let counts: Vec<[u64; 3]> = std::thread::scope(|scope| {
+        let flood = &flood;
+        let threads: Vec<_> = (0..FLOOD).map(|own| scope.spawn(move || flood(own))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let [sent, answered, refused] = [0, 1, 2].map(|at| counts.iter().map(|count| count[at]).sum::<u64>());
     let ms = begun.elapsed().as_millis();
     let said =
         json!({ "held": held, "sent": sent, "answered": answered, "refused": refused, "ms": ms as u64 });

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Rules that make nodes of their own, with threads of users below them, one CPU, one boot. See crates/tierce-cli/tests/manager.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# ask NAME USER [ARGUMENT...]: the exit code, and what was answered
+ask() {
+	scenario=$1 user=$2
+	shift 2
+	su "$user" -c "exec timeout 60 tierce request $* --json" >"/out/$scenario.said" 2>"/out/$scenario.wrong"
+	code=$?
+	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
+	say "$scenario" "{\"code\":$code,\"said\":$(tail -n 1 "/out/$scenario.said")}"
+}
+# graph NAME: the graph
+graph() {
+	say "$1" "$(tierce ctl list --json | tr -d '\n')"
+}
+# watch NAME: the graph, and again after a second
+watch() {
+	graph "$1-before"
+	sleep 1
+	graph "$1-after"
+}
+# spin USER NAME: a thread of a user that never stops
+spin() {
+	su "$1" -c "exec meter spin --name $2 --time 200s" >/dev/null &
+}
+# manager RULE PARAMETERS: a manager with that rule
+manager() {
+	printf '[[rule]]\nname = "%s"\nparameters = { %s }\n' "$1" "$2" >rules.toml
+	tierce manager --config rules.toml --books /out/books.json 2>>/out/manager.err &
+	manager=$!
+	until tierce request --list >/dev/null 2>&1; do sleep 0.2; done
+	sleep 1
+}
+over() {
+	killall meter 2>/dev/null
+	kill "$manager"
+	wait "$manager"
+}
+
+printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
+begin first manager.toml || exit
+
+manager cage 'users = [1002], budget = "2ms", period = "20ms"'
+for n in 1 2 3 4 5 6 7 8 9 10; do
+	for m in 1 2 3 4 5; do spin bob "hog-$n-$m"; done
+done
+su bob -c 'while :; do /bin/true & wait; done' 2>/dev/null &
+storm=$!
+sleep 2
+watch caged
+ask caged-asks bob --match comm=x --budget 100us --period 10ms
+kill $storm
+over
+
+manager session-scheduler 'weight = 100'
+mkdir -p /run/user/1001 /run/user/1002
+for n in 1 2 3 4 5; do spin alice "many-$n"; done
+spin bob one
+sleep 2
+watch sessions
+killall meter
+rmdir /run/user/1001
+sleep 2
+graph one-session
+over
+
+manager probabilistic 'budget = "1ms", period = "20ms"'
+spin alice now-and-then
+spun=$!
+sleep 0.5
+ask overrun alice --thread "$spun" --budget 1ms --period 10ms --about probabilistic=true
+sleep 0.5
+watch overrun
+kill "$spun"
+sleep 2
+graph no-overrun
+over
+finish TERM
