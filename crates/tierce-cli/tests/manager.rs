@@ -330,7 +330,7 @@ fn a_hostile_user() {
     let rude = got("rude");
     println!("rude: {rude}");
     let number = |key: &str| rude[key].as_u64().unwrap();
-    assert!(number("held") == 2000 && number("sent") > 1000 && number("refused") > 100, "{rude}");
+    assert!(number("held") == 2000 && number("sent") > 9000 && number("ms") < 12_000, "{rude}");
     assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
     // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
     let memory = |whose: &str| [0, 1].map(|when| got("memory")[whose][when].as_u64().unwrap());

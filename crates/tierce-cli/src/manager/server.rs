@@ -56,6 +56,8 @@ struct Said {
 struct Client {
     stream: UnixStream,
     asker: Asker,
+    /// Whose groups and unit are not known yet.
+    unknown: Option<libc::ucred>,
     /// For whom the bounds are.
     person: u32,
     asked: Vec<u8>,
@@ -141,11 +143,10 @@ impl Server {
                 0 => theirs < SYSTEM_MAX,
                 _ => theirs < EACH_MAX && self.persons().count() < PERSONS_MAX,
             };
-            let groups = if has_room { groups(&stream, who.gid) } else { Vec::new() };
-            let unit = if has_room && who.uid != 0 { unit::of_peer(&stream, who.pid) } else { None };
             let mut client = Client {
                 stream,
-                asker: Asker { uid: who.uid, groups, unit },
+                asker: Asker::user(who.uid),
+                unknown: Some(who),
                 person,
                 asked: Vec::new(),
                 answer: Vec::new(),
@@ -209,6 +210,11 @@ impl Client {
             self.send();
             self.open = false;
             return;
+        }
+        // What costs something, once it is clear that this person may ask.
+        if let Some(who) = self.unknown.take().filter(|who| who.uid != 0) {
+            self.asker.groups = groups(&self.stream, who.gid);
+            self.asker.unit = unit::of_peer(&self.stream, who.pid);
         }
         match self.answered(&line, serve) {
             Ok(answer) => {
