@@ -383,6 +383,7 @@ impl Request {
             granted,
             reason: self.reason.clone(),
             ending: ending.map(|taken| Ending { due_ns: taken.due_ns, reason: taken.reason.clone() }),
+            divided: Vec::new(),
         }
     }
 
