@@ -17,7 +17,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let is_divided = |request: &&Request| {
             request.target == Target::Scheduler && request.held.is_some() && !request.divided.is_empty()
         };
-        if !all.iter().any(|request| is_divided(&request)) {
+        if !all.iter().any(is_divided) {
             return Ok(shown);
         }
         let plan = self.in_force.plan()?;
