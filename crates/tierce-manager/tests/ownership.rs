@@ -83,25 +83,6 @@ fn nobody_reaches_beyond_his_own() {
         (create("a", "", &[("rank", "9")]), "key_must_be_a_parameter"),
         (Edit::Destroy { name: "rest".into(), below: all }, "name_must_exist"),
         (Edit::Destroy { name: "".into(), below: all }, "name_must_be_plain"),
-        (
-            Edit::Set {
-                name: "a".into(),
-                under: Some("rt".into()),
-                keys: keys(&[("weight", "7")]),
-                who: Vec::new(),
-            },
-            "key_must_be_a_parameter",
-        ),
-        (
-            Edit::Move {
-                name: "a".into(),
-                tasks: false,
-                from: Some("rt".into()),
-                under: "".into(),
-                keys: Keys::new(),
-            },
-            "name_must_exist",
-        ),
         (Edit::Default { name: "a".into(), keys: Keys::new() }, "default_node_is_the_systems"),
         (
             Edit::Set { name: "2".into(), under: None, keys: Keys::new(), who: Vec::new() },
@@ -127,22 +108,6 @@ fn nobody_reaches_beyond_his_own() {
         assert!(found.as_deref() == Some(rule) || is_missing, "{edit:?}: {found:?}");
     }
     assert_eq!(manager.in_force().written().sources.0[0].text, before);
-    // What he names as the parent is below his scheduler, or the scheduler.
-    let set = |under: &str| Edit::Set {
-        name: "a".into(),
-        under: Some(under.into()),
-        keys: keys(&[("weight", "7")]),
-        who: Vec::new(),
-    };
-    for (edits, state) in [
-        (vec![create("a", "", &[]), create("b", "", &[])], State::Done),
-        (vec![set("b")], State::Refused),
-        (vec![set("rest")], State::Refused),
-        (vec![set("")], State::Done),
-    ] {
-        let answer = divided(&mut manager, OWNER, id, edits.clone()).unwrap();
-        assert_eq!(answer.state, state, "{edits:?}: {}", json!(answer));
-    }
     let other = divided(&mut manager, 1001, id, vec![create("a", "", &[])]).unwrap_err();
     assert_eq!(other.rule, "request_must_exist");
     let other = divided(&mut manager, 1001, 2, vec![create("a", "", &[])]).unwrap_err();
@@ -224,6 +189,33 @@ fn what_an_answer_says_of_parts_ends() {
     about["divided"] = json!([part("", ""), part("a", "b"), part("b", "a")]); // each is below itself
     let about = serde_json::from_value(about).unwrap();
     assert!(words(&Answer { about: Some(about), ..Answer::new(State::Done) }).lines().count() < 9);
+}
+
+#[test]
+fn a_parent_is_below_the_scheduler_or_it_is_the_scheduler() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "fair");
+    let set = |under: &str| {
+        let (name, keys) = ("a".to_string(), keys(&[("weight", "7")]));
+        vec![Edit::Set { name, under: Some(under.into()), keys, who: Vec::new() }]
+    };
+    let to_b = |from: &str| {
+        let (name, under, keys) = ("a".to_string(), "b".to_string(), Keys::new());
+        vec![Edit::Move { name, tasks: false, from: Some(from.into()), under, keys }]
+    };
+    for (edits, state) in [
+        (vec![create("a", "", &[]), create("b", "", &[])], State::Done),
+        (set("b"), State::Refused), // `a` is not below it
+        (set("rest"), State::Refused),
+        (set(""), State::Done),
+        (to_b("top"), State::Refused),
+        (to_b("b"), State::Refused),
+        (to_b(""), State::Done),
+        (set("b"), State::Done),
+    ] {
+        let answer = divided(&mut manager, OWNER, id, edits.clone()).unwrap();
+        assert_eq!(answer.state, state, "{edits:?}: {}", json!(answer));
+    }
 }
 
 #[test]
