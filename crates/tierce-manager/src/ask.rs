@@ -313,6 +313,9 @@ pub struct Notice {
     /// Until then something can be done about it, in ms from the notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u64>,
+    /// Granted or changed: what it has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
 /// What has happened to a request.

@@ -229,8 +229,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     fn tell(&mut self, to: &Principal, id: Option<u64>, what: What, text: String, within_ms: Option<u64>) {
+        let has_mode = matches!(what, What::Granted | What::Changed);
+        let request = id.filter(|_| has_mode).and_then(|id| self.books.get(&id));
+        let mode = request.and_then(Request::mode).cloned();
         let notice = self.books.tell(to, id, what, text);
-        notice.within_ms = within_ms;
+        (notice.within_ms, notice.mode) = (within_ms, mode);
         self.told.push(notice.clone());
         self.revision += 1;
     }
