@@ -332,7 +332,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let (edits, editing) = operation.edits(owned.is_some())?;
     match owned {
-        Some(owned) => owned.divide(edits, &editing, json),
+        Some(_) if editing.reload => {
+            bail!("--reload does not go with --request: only root has other policies loaded")
+        }
+        Some(owned) => owned.divide(edits, editing.dry_run, json),
         None => change(&socket, &edits, &editing, json),
     }
 }

@@ -138,8 +138,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(answer.state == State::Refused)))
 }
 
-/// An answer, for people or programs.
-pub fn show(answer: &Answer, as_json: bool) {
+fn show(answer: &Answer, as_json: bool) {
     match as_json {
         true => println!("{}", json!({ "version": VERSION, "ok": true, "answer": answer })),
         false => print!("{}", words(answer)),

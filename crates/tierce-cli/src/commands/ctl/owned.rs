@@ -1,12 +1,11 @@
 //! The same operations by the owner of a scheduler that the resource manager has granted: the manager is asked, not the loader.
 
-use super::Editing;
-use crate::commands::request::show as print;
 use anyhow::{bail, Result};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_ask::Manager;
+use tierce_manager::words::words;
 use tierce_manager::{Answer, Ask, Divide, List, State, Wrong, VERSION};
 use tierce_plan::Edit;
 
@@ -20,11 +19,8 @@ pub struct Owned {
 
 impl Owned {
     /// All of these operations, or none; what is below the scheduler then.
-    pub fn divide(&self, edits: Vec<Edit>, editing: &Editing, as_json: bool) -> Result<ExitCode> {
-        if editing.reload {
-            bail!("--reload does not go with --request: only root has other policies loaded");
-        }
-        self.ask(&Ask::Divide(Divide { id: self.id, edits, dry_run: editing.dry_run }), as_json, Ok)
+    pub fn divide(&self, edits: Vec<Edit>, dry_run: bool, as_json: bool) -> Result<ExitCode> {
+        self.ask(&Ask::Divide(Divide { id: self.id, edits, dry_run }), as_json, Ok)
     }
 
     /// What is below the scheduler, and what each part has received.
@@ -52,7 +48,10 @@ impl Owned {
             }
             Err(wrong) => bail!("{wrong}"),
         };
-        print(&answer, as_json);
+        match as_json {
+            true => println!("{}", json!({ "version": VERSION, "ok": true, "answer": answer })),
+            false => print!("{}", words(&answer)),
+        }
         Ok(ExitCode::from(u8::from(answer.state == State::Refused)))
     }
 }
