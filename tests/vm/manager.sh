@@ -105,6 +105,7 @@ divide whole-right bob 5 reserve "$right" --name right --budget 30ms --period 20
 watch divided
 say divided-status "$(tierce status --json | tr -d '\n')"
 divide whole-list bob 5 list
+su bob -c 'tierce ctl --request 5 list' >/out/whole.txt
 divide whole-too-much bob 5 create more --policy fair --budget 40ms --period 200ms
 divide whole-of-another alice 5 create hers --policy fair --budget 1ms --period 200ms
 divide whole-seen-by-another alice 5 list

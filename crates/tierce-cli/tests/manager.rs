@@ -304,6 +304,17 @@ fn users_ask_and_get_what_they_are_promised() {
         assert!(windows >= 2 || part["name"] == "left-threads", "{part}");
         assert_eq!(received["not_kept"], 0, "{part}");
     }
+    let text = std::fs::read_to_string(boot.out.join("whole.txt")).unwrap();
+    println!("{text}");
+    for (line, begins) in text.lines().zip([
+        "request 5 of user:1002 for a scheduler: granted: 3ms in 10ms as grant-5 below rt",
+        "  left: fair, budget 20ms, period 200ms, received ",
+        "    left-threads: 1 thread, received ",
+        "  right: budget 30ms, period 200ms, 1 thread, received ",
+    ]) {
+        assert!(line.starts_with(begins), "{text}");
+    }
+    assert!(text.lines().count() == 4 && text.matches(", promise kept in ").count() == 2, "{text}");
     // More than he has is refused, with the reason; and it is nobody else's.
     assert_eq!(got("whole-too-much")["code"], 1, "{}", got("whole-too-much"));
     let reason = &got("whole-too-much")["said"]["answer"]["reason"];
