@@ -109,6 +109,7 @@ su bob -c 'tierce ctl --request 5 list' >/out/whole.txt
 divide whole-too-much bob 5 create more --policy fair --budget 40ms --period 200ms
 divide whole-of-another alice 5 create hers --policy fair --budget 1ms --period 200ms
 divide whole-seen-by-another alice 5 list
+divide whole-foreign bob 5 reserve "$one" --budget 1ms --period 200ms
 divide whole-outside bob 5 destroy tools
 divide whole-reload bob 5 destroy left --all --reload
 divide whole-less bob 5 set left --budget 10ms

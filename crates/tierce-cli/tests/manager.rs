@@ -323,6 +323,7 @@ fn users_ask_and_get_what_they_are_promised() {
     answered("whole-of-another", 2, "", "request_must_exist");
     answered("whole-seen-by-another", 2, "", "request_must_exist");
     assert!(!got("before-kill").to_string().contains("left"), "{}", got("before-kill"));
+    answered("whole-foreign", 2, "", "thread_must_be_the_askers");
     assert_eq!(got("whole-outside")["code"], 1, "there is no grant-5-tools: {}", got("whole-outside"));
     assert_eq!(got("whole-reload")["code"], 2);
     answered("whole-less", 0, "done", "");

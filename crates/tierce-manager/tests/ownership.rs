@@ -5,7 +5,7 @@ use common::*;
 use serde_json::json;
 use tierce_manager::{
     words::words, Answer, Ask, Asker, Books, Divide, InForce, InMemory, Limits, Manager, Mode, Principal,
-    Shown, State, What, Which, Wish, Wrong,
+    Shown, State, ThreadInfo, What, Which, Wish, Wrong,
 };
 use tierce_plan::{Below, Edit, Keys};
 
@@ -146,7 +146,17 @@ fn an_owner_sees_the_parts_of_his_scheduler_and_nobody_else_does() {
         who: vec![keys(&[("tid", "77")])],
         cpus: None,
     };
-    let done = divided(&mut manager, OWNER, id, vec![create("a", "", &half), threads, thread]).unwrap();
+    let edits = vec![create("a", "", &half), threads, thread];
+    // A thread that is named by its number has to be there, and his own.
+    let of = |uid: u32| ThreadInfo { uid: Some(uid), began: 1 };
+    assert_eq!(divided(&mut manager, OWNER, id, edits.clone()).unwrap_err().rule, "thread_must_be_there");
+    manager.threads().0.insert(77, of(1001));
+    assert_eq!(
+        divided(&mut manager, OWNER, id, edits.clone()).unwrap_err().rule,
+        "thread_must_be_the_askers"
+    );
+    manager.threads().0.insert(77, of(OWNER));
+    let done = divided(&mut manager, OWNER, id, edits).unwrap();
     assert_eq!(done.state, State::Done, "{}", json!(done));
     let parts = [("a", ""), ("b", "a"), ("one", ""), ("b-threads", "b")]
         .map(|(name, under)| (name.to_string(), under.to_string()))

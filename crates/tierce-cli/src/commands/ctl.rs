@@ -73,8 +73,8 @@ Example, as an ordinary user, with a resource manager:
   tierce ctl --request 3 list                                  the parts, and what each has received
   tierce ctl --request 3 destroy video --all
 
-Exit codes: 0 done (--dry-run: could be); 1 refused, and the plan in force goes on as before; 2 none is in force, no manager
-answers, you do not own that request, or the command line is wrong.";
+Exit codes: 0 done (--dry-run: could be); 1 refused, and the plan in force goes on as before; 2 none is in force, the command line
+is wrong, or with --request: no manager answers, or the request or the thread is not yours.";
 
 #[derive(clap::Subcommand)]
 enum Operation {

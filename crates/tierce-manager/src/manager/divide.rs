@@ -28,6 +28,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             );
             return Err(Wrong::new("too_many_divisions", message));
         }
+        for tid in divide.edits.iter().flat_map(threads) {
+            self.thread_of(asker, tid)?;
+        }
         let inside = Inside { asker, request: &request };
         let edits: Vec<Edit> = divide.edits.iter().map(|edit| inside.edit(edit)).collect::<Result<_, _>>()?;
         let trial = self.trial()?;
@@ -61,6 +64,13 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         answer.about = self.with_parts(&[request.id])?.pop();
         Ok(answer)
     }
+}
+
+/// Threads that an operation names by their numbers.
+fn threads(edit: &Edit) -> Vec<u32> {
+    let (Edit::Create { who, .. } | Edit::Set { who, .. }) = edit else { return Vec::new() };
+    let tids = who.iter().flatten().filter(|(key, _)| key == "tid");
+    tids.filter_map(|(_, tid)| tid.parse().ok()).collect()
 }
 
 /// What an owner may do within his scheduler.
