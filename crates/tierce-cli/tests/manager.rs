@@ -124,10 +124,10 @@ fn what_is_wrong_is_said() {
         (&["plan", "--request", "3"], "--request does not go with this operation"),
         (&["unconstrain", "7", "--request", "3"], "--request does not go with this operation"),
         (&["list", "--request", "x"], "invalid value"),
-        (create, "--under NODE is missing"),
-        (&["reserve", "7"], "--under NODE is missing"),
-        (&["link", "a"], "--under NODE is missing"),
-        (&["move", "a"], "--under NODE is missing"),
+        (create, "--under <NODE> is missing"),
+        (&["reserve", "7"], "--under <NODE> is missing"),
+        (&["link", "a"], "--under <NODE> is missing"),
+        (&["move", "a"], "--under <NODE> is missing"),
     ] {
         let (code, errors) = tierce("ctl", args);
         assert!(code == Some(2) && errors.contains(why), "{args:?}: {errors}");

@@ -345,7 +345,7 @@ fn above(under: Option<String>, is_owned: bool) -> Result<String> {
     match under {
         Some(under) => Ok(under),
         None if is_owned => Ok(String::new()),
-        None => bail!("--under NODE is missing: the node above"),
+        None => bail!("--under <NODE> is missing: the node above"),
     }
 }
 
