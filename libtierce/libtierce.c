@@ -27,7 +27,8 @@
 
 struct tierce {
 	int fd;
-	uint64_t id; /* of the request; 0: none */
+	uint64_t id;		 /* of the request; 0: none */
+	struct tierce_mode mode; /* that it has; a period of 0: none */
 	uint64_t period_ns, release_ns, jobs, misses;
 	bool begun, done;
 	char why[512];
@@ -46,6 +47,13 @@ static int fail(struct tierce *own, int error, const char *format, ...)
 	va_end(words);
 	errno = error;
 	return -1;
+}
+
+static void set_period(struct tierce *own, uint64_t period_ns)
+{
+	if (own->period_ns != period_ns)
+		own->begun = false;
+	own->period_ns = period_ns;
 }
 
 /* JSON: as much as it takes to find a value. All of these return NULL for what is not there or not JSON. */
@@ -131,6 +139,42 @@ static bool is(const char *at, const char *wanted)
 	return !strcmp(found, wanted);
 }
 
+/* A time such as "1.5ms", in ns; 0: it is none. */
+static uint64_t time_ns(const char *at)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	char words[32], *end;
+	uint64_t whole, part = 0, of = 1;
+
+	text(at, words, sizeof words);
+	whole = strtoull(words, &end, 10);
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9' && of < 1000000000; end++) {
+			part = part * 10 + (uint64_t)(*end - '0');
+			of *= 10;
+		}
+	for (unsigned at_unit = 0; at_unit < sizeof units / sizeof *units; at_unit++)
+		if (!strcmp(end, units[at_unit].name) && whole < UINT64_MAX / 1000000000)
+			return whole * units[at_unit].ns + part * units[at_unit].ns / of;
+	return 0;
+}
+
+/* A mode of the manager, if it is a budget and a period: the thread has it, and jobs have its period. */
+static void take_mode(struct tierce *own, const char *at)
+{
+	const char *value = member(at, "value");
+	struct tierce_mode mode = {time_ns(member(at, "budget")), time_ns(member(at, "period")), 0};
+
+	if (!mode.budget_ns || !mode.period_ns)
+		return;
+	mode.value = value ? strtoll(value, NULL, 10) : 0;
+	own->mode = mode;
+	set_period(own, mode.period_ns);
+}
+
 /* Lines of the manager. */
 
 static int hung_up(struct tierce *own)
@@ -193,8 +237,11 @@ static bool keep_notice(struct tierce *own)
 	text(member(event, "text"), notice->text, sizeof notice->text);
 	within = member(event, "within_ms");
 	notice->within_ms = within ? strtoll(within, NULL, 10) : -1;
+	if (!strcmp(notice->what, "ended") || !strcmp(notice->what, "revoked"))
+		own->mode.period_ns = 0;
 	if (!strcmp(notice->what, "ended"))
 		own->id = 0;
+	take_mode(own, member(event, "mode"));
 	return true;
 }
 
@@ -216,6 +263,8 @@ static int answered(struct tierce *own)
 		const char *id = member(member(answer, "about"), "id");
 
 		own->id = id ? strtoull(id, NULL, 10) : 0;
+		own->mode.period_ns = 0;
+		take_mode(own, member(member(member(answer, "about"), "granted"), "mode"));
 	}
 	return is(state, "pending");
 }
@@ -280,46 +329,69 @@ void tierce_close(struct tierce *own)
 	free(own);
 }
 
-static void set_period(struct tierce *own, uint64_t period_ns)
+/* Ask for one of these modes; the period is that of the mode that it gets, or else of the most valuable. */
+static int ask_modes(struct tierce *own, const char *what, const struct tierce_mode *modes, unsigned count)
 {
-	if (own->period_ns != period_ns)
-		own->begun = false;
-	own->period_ns = period_ns;
+	char request[128 + 128 * TIERCE_MODES_MAX];
+	const struct tierce_mode *best = modes;
+	int length, result;
+
+	if (count == 0 || count > TIERCE_MODES_MAX)
+		return fail(own, EINVAL, "modes_must_be_few: %u modes, from 1 to %d", count, TIERCE_MODES_MAX);
+	length = snprintf(request, sizeof request, "{\"version\":1,%s,\"modes\":[", what);
+	for (const struct tierce_mode *mode = modes; mode < modes + count; mode++) {
+		length +=
+		    snprintf(request + length, sizeof request - (size_t)length,
+			     "%s{\"budget\":\"%lluns\",\"period\":\"%lluns\",\"value\":%lld}", mode == modes ? "" : ",",
+			     (unsigned long long)mode->budget_ns, (unsigned long long)mode->period_ns, (long long)mode->value);
+		best = mode->value > best->value ? mode : best;
+	}
+	snprintf(request + length, sizeof request - (size_t)length, "]}\n");
+	result = ask(own, request);
+	if (result >= 0 && !own->mode.period_ns)
+		set_period(own, best->period_ns);
+	return result;
+}
+
+int tierce_reserve_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count, int flags)
+{
+	char what[96];
+
+	if (own->id)
+		return fail(own, EEXIST, "thread_must_have_no_request: it has request %llu", (unsigned long long)own->id);
+	snprintf(what, sizeof what, "\"request\":\"request\",\"thread\":%ld,\"wait\":%s", syscall(SYS_gettid),
+		 flags & TIERCE_PENDING ? "true" : "false");
+	return ask_modes(own, what, modes, count);
+}
+
+int tierce_change_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count)
+{
+	char what[96];
+
+	if (!own->id)
+		return fail(own, ENOENT, "request_must_exist: nothing was asked for");
+	snprintf(what, sizeof what, "\"request\":\"change\",\"id\":%llu", (unsigned long long)own->id);
+	return ask_modes(own, what, modes, count);
 }
 
 int tierce_reserve(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, int64_t value, int flags)
 {
-	char request[320];
-	int result;
+	struct tierce_mode mode = {budget_ns, period_ns, value};
 
-	if (own->id)
-		return fail(own, EEXIST, "thread_must_have_no_request: it has request %llu", (unsigned long long)own->id);
-	snprintf(request, sizeof request,
-		 "{\"version\":1,\"request\":\"request\",\"thread\":%ld,\"wait\":%s,"
-		 "\"modes\":[{\"budget\":\"%lluns\",\"period\":\"%lluns\",\"value\":%lld}]}\n",
-		 syscall(SYS_gettid), flags & TIERCE_PENDING ? "true" : "false", (unsigned long long)budget_ns,
-		 (unsigned long long)period_ns, (long long)value);
-	result = ask(own, request);
-	if (result >= 0)
-		set_period(own, period_ns);
-	return result;
+	return tierce_reserve_modes(own, &mode, 1, flags);
 }
 
 int tierce_change(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, int64_t value)
 {
-	char request[320];
-	int result;
+	struct tierce_mode mode = {budget_ns, period_ns, value};
 
-	if (!own->id)
-		return fail(own, ENOENT, "request_must_exist: nothing was asked for");
-	snprintf(request, sizeof request,
-		 "{\"version\":1,\"request\":\"change\",\"id\":%llu,"
-		 "\"modes\":[{\"budget\":\"%lluns\",\"period\":\"%lluns\",\"value\":%lld}]}\n",
-		 (unsigned long long)own->id, (unsigned long long)budget_ns, (unsigned long long)period_ns, (long long)value);
-	result = ask(own, request);
-	if (result >= 0)
-		set_period(own, period_ns);
-	return result;
+	return tierce_change_modes(own, &mode, 1);
+}
+
+int tierce_granted(const struct tierce *own, struct tierce_mode *mode)
+{
+	*mode = own->mode;
+	return own->mode.period_ns != 0;
 }
 
 int tierce_cancel(struct tierce *own)
@@ -332,7 +404,7 @@ int tierce_cancel(struct tierce *own)
 	snprintf(request, sizeof request, "{\"version\":1,\"request\":\"cancel\",\"id\":%llu}\n", (unsigned long long)own->id);
 	result = ask(own, request);
 	if (result >= 0)
-		own->id = 0;
+		own->id = own->mode.period_ns = 0;
 	return result;
 }
 

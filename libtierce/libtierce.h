@@ -29,6 +29,13 @@ struct tierce_notice {
 	int64_t within_ms; /* will_end: until then a smaller wish may save it; otherwise -1 */
 };
 
+/* One of several wishes: the manager chooses the most valuable that fits. */
+struct tierce_mode {
+	uint64_t budget_ns, period_ns;
+	int64_t value;
+};
+#define TIERCE_MODES_MAX 8
+
 /* A connection to the manager at `path`, NULL: the usual place. NULL: nobody answers; see errno. */
 struct tierce *tierce_open(const char *path);
 /* The guarantee stays with the thread until that ends; tierce_cancel ends it before. NULL is allowed. */
@@ -38,6 +45,11 @@ void tierce_close(struct tierce *own);
 int tierce_reserve(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, int64_t value, int flags);
 /* Another wish. Less is always granted. */
 int tierce_change(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, int64_t value);
+/* The same with several modes. Jobs have the period of the one that it has. */
+int tierce_reserve_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count, int flags);
+int tierce_change_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count);
+/* The mode that it has, as far as the thread has been told. 1: this one; 0: none. */
+int tierce_granted(const struct tierce *own, struct tierce_mode *mode);
 /* End the guarantee. */
 int tierce_cancel(struct tierce *own);
 

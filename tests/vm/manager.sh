@@ -3,14 +3,26 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# ask NAME USER [ARGUMENT...]: the exit code, and what was answered
-ask() {
+# answer NAME USER COMMAND [ARGUMENT...]: the exit code of tierce COMMAND, and what was answered
+answer() {
 	scenario=$1 user=$2
 	shift 2
-	su "$user" -c "exec timeout 60 tierce request $* --json" >"/out/$scenario.said" 2>"/out/$scenario.wrong"
+	su "$user" -c "exec timeout 60 tierce $* --json" >"/out/$scenario.said" 2>"/out/$scenario.wrong"
 	code=$?
 	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
 	say "$scenario" "{\"code\":$code,\"said\":$(tail -n 1 "/out/$scenario.said")}"
+}
+# ask NAME USER [ARGUMENT...]: a request
+ask() {
+	scenario=$1 user=$2
+	shift 2
+	answer "$scenario" "$user" request "$@"
+}
+# divide NAME USER ID OPERATION...: the scheduler of the request ID
+divide() {
+	scenario=$1 user=$2 id=$3
+	shift 3
+	answer "$scenario" "$user" ctl --request "$id" "$@"
 }
 # watch NAME: the graph, and again after half a second
 watch() {
@@ -44,8 +56,12 @@ spin bob two
 two=$spun meters="$meters $spun"
 spin alice three
 three=$spun meters="$meters $spun"
+spin bob left
+left=$spun meters="$meters $spun"
+spin bob right
+right=$spun meters="$meters $spun"
 sleep 0.5
-say threads "{\"one\":$one,\"two\":$two,\"three\":$three}"
+say threads "{\"one\":$one,\"two\":$two,\"three\":$three,\"left\":$left,\"right\":$right}"
 
 # Who asks gets what fits, for threads of his own.
 ask dry alice --thread "$one" --budget 3ms --period 10ms --dry-run
@@ -80,6 +96,28 @@ ask inside alice --thread "$three" --budget 10ms --period 100ms --under grant-3
 ask too-much-inside alice --match comm=none --budget 15ms --period 100ms --under grant-3
 ask inside-of-alices bob --thread "$two" --budget 100us --period 10ms --under grant-3
 watch inside
+
+# Another user divides his, with the operations by which root changes the plan.
+ask whole bob --policy reservation --budget 3ms --period 10ms
+divide whole-tried bob 5 create left --policy fair --budget 20ms --period 200ms --match comm=left --dry-run
+divide whole-left bob 5 create left --policy fair --budget 20ms --period 200ms --match comm=left
+divide whole-right bob 5 reserve "$right" --name right --budget 30ms --period 200ms
+watch divided
+say divided-status "$(tierce status --json | tr -d '\n')"
+divide whole-list bob 5 list
+su bob -c 'tierce ctl --request 5 list' >/out/whole.txt
+divide whole-too-much bob 5 create more --policy fair --budget 40ms --period 200ms
+divide whole-of-another alice 5 create hers --policy fair --budget 1ms --period 200ms
+divide whole-seen-by-another alice 5 list
+divide whole-foreign bob 5 reserve "$one" --budget 1ms --period 200ms
+divide whole-outside bob 5 destroy tools
+divide whole-reload bob 5 destroy left --all --reload
+divide whole-less bob 5 set left --budget 10ms
+divide whole-without-right bob 5 end right
+divide whole-left-over bob 5 list
+ask whole-revoked root --cancel 5
+say revoked-graph "$(tierce ctl list --json | tr -d '\n')"
+divide whole-gone bob 5 list
 
 ask before-kill alice --list
 # The manager is killed, and comes back: what was granted stays, and goes on meanwhile.

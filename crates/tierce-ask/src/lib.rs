@@ -3,8 +3,8 @@
 //! ```no_run
 //! use tierce_ask::{Mode, Reserved};
 //!
-//! let mode = Mode::parse("2ms/10ms", 1)?;
-//! let mut own = Reserved::new(tierce_ask::LISTEN.as_ref(), mode, false)?;
+//! let modes = [Mode::parse("4ms/10ms", 3)?, Mode::parse("2ms/10ms", 1)?]; // the manager chooses by value
+//! let mut own = Reserved::new(tierce_ask::LISTEN.as_ref(), &modes, false)?;
 //! loop {
 //!     own.wait(); // the job is done; until the next release
 //!     // ... the job's work ...
@@ -24,8 +24,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tierce_job::{Begun, Ended, Periodic, Totals};
-use tierce_manager::{Answer, Ask, Change, Notice, State, Which, Wish, Wrong, VERSION};
-pub use tierce_manager::{Mode, LISTEN};
+pub use tierce_manager::{Answer, Ask, Change, Divide, Mode, Notice, State, What, LISTEN};
+use tierce_manager::{Which, Wish, Wrong, VERSION};
+pub use tierce_plan::Edit;
 
 /// How long an answer may take: others may be asking, and the loader may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,6 +58,11 @@ impl Manager {
     /// Ask, and wait for the answer.
     pub fn ask(&mut self, ask: &Ask) -> Result<Result<Answer, Wrong>> {
         self.say(serde_json::to_value(ask)?)
+    }
+
+    /// Operations within the scheduler of that request: all of them, or none. Names are those of its parts; `under` empty: the scheduler.
+    pub fn divide(&mut self, id: u64, edits: Vec<Edit>) -> Result<Result<Answer, Wrong>> {
+        self.ask(&Ask::Divide(Divide { id, edits, dry_run: false }))
     }
 
     /// Be told from now on, and what was told after that notice.
@@ -122,29 +128,38 @@ pub struct Reserved {
     manager: Manager,
     id: u64,
     jobs: Periodic,
+    mode: Option<Mode>,
 }
 
 impl Reserved {
-    /// For the calling thread. Refused is an error, unless it `waits`: then [`Reserved::told`] says when it is granted.
-    pub fn new(path: &Path, mode: Mode, waits: bool) -> Result<Self> {
-        let jobs = jobs(&mode)?;
+    /// For the calling thread, any of these modes. Refused is an error, unless it `waits`: then [`Reserved::told`] says when it is granted.
+    pub fn new(path: &Path, modes: &[Mode], waits: bool) -> Result<Self> {
+        let first = first(modes)?;
         let mut manager = Manager::open(path)?;
         manager.watch(u64::MAX)??;
         // SAFETY: no arguments, cannot fail.
         let tid = unsafe { libc::gettid() } as u32;
-        let wish = Wish { thread: Some(tid), modes: vec![mode], wait: waits, ..Wish::default() };
+        let wish = Wish { thread: Some(tid), modes: modes.to_vec(), wait: waits, ..Wish::default() };
         let answer = given(manager.ask(&Ask::Request(Box::new(wish)))??)?;
-        let id = answer.about.context("the answer is about no request")?.id;
-        Ok(Self { manager, id, jobs })
+        let about = answer.about.context("the answer is about no request")?;
+        let mode = about.granted.map(|granted| granted.mode);
+        let jobs = jobs(mode.as_ref().unwrap_or(first))?;
+        Ok(Self { manager, id: about.id, jobs, mode })
     }
 
-    /// Another wish. Less is always granted.
-    pub fn change(&mut self, mode: Mode) -> Result<State> {
-        let jobs = jobs(&mode)?;
-        let change = Change { id: self.id, modes: vec![mode.clone()] };
+    /// Other modes. Less is always granted.
+    pub fn change(&mut self, modes: &[Mode]) -> Result<State> {
+        let first = first(modes)?;
+        let change = Change { id: self.id, modes: modes.to_vec() };
         let answer = given(self.manager.ask(&Ask::Change(change))??)?;
-        self.jobs = jobs;
+        self.mode = answer.about.and_then(|about| about.granted).map(|granted| granted.mode);
+        self.jobs = jobs(self.mode.as_ref().unwrap_or(first))?;
         Ok(answer.state)
+    }
+
+    /// The mode that it has; `None`: it is pending, or over.
+    pub fn mode(&self) -> Option<&Mode> {
+        self.mode.as_ref()
     }
 
     /// The guarantee ends. Without this it does with the thread.
@@ -168,15 +183,40 @@ impl Reserved {
         self.jobs.totals()
     }
 
-    /// What the thread is told of its guarantee, within that time.
+    /// What the thread is told of its guarantee, within that time. With another mode, jobs have its period from then on.
     pub fn told(&mut self, within: Option<Duration>) -> Result<Option<Notice>> {
         loop {
             match self.manager.notice(within)? {
                 Some(notice) if notice.id != Some(self.id) => {} // of another one of this user
-                notice => return Ok(notice),
+                notice => {
+                    notice.iter().try_for_each(|notice| self.learn(notice))?;
+                    return Ok(notice);
+                }
             }
         }
     }
+
+    fn learn(&mut self, notice: &Notice) -> Result<()> {
+        match (notice.what, &notice.mode) {
+            (What::Granted | What::Changed, Some(mode)) => {
+                let period = |mode: &Mode| mode.budget_and_period_ns().map(|(_, period_ns)| period_ns);
+                if self.mode.as_ref().and_then(period) != period(mode) {
+                    self.jobs = jobs(mode)?;
+                }
+                self.mode = Some(mode.clone());
+            }
+            (What::Revoked | What::Ended, _) => self.mode = None,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The most valuable one, which is the first to be tried. Each has to have a period.
+fn first(modes: &[Mode]) -> Result<&Mode> {
+    modes.iter().try_for_each(|mode| jobs(mode).map(|_| ()))?;
+    let best = modes.iter().map(|mode| mode.value).max();
+    modes.iter().find(|mode| Some(mode.value) == best).context("at least one mode")
 }
 
 fn jobs(mode: &Mode) -> Result<Periodic> {
@@ -219,13 +259,16 @@ mod tests {
         (path, thread)
     }
 
+    const REFUSED: &str = "{\"ok\":true,\"answer\":{\"state\":\"refused\",\"reason\":{\"rule\":\"full\",\"message\":\"no\"}}}\n";
     const DONE: &str = "{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"done\"}}\n";
     const GRANTED: &str = "{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"granted\",\"about\":{\"id\":7,\
         \"state\":\"granted\",\"owner\":\"user:1\",\"modes\":[]}}}\n\
         {\"version\":1,\"event\":{\"number\":1,\"to\":\"user:1\",\"id\":8,\"what\":\"ended\",\"text\":\"another one's\"}}\n";
     const TOLD: &str =
         "{\"version\":1,\"event\":{\"number\":2,\"to\":\"user:1\",\"id\":7,\"what\":\"will_end\",\
-        \"text\":\"soon\"}}\n{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"granted\"}}\n";
+        \"text\":\"soon\"}}\n{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"granted\"}}\n\
+        {\"version\":1,\"event\":{\"number\":3,\"to\":\"user:1\",\"id\":7,\"what\":\"changed\",\"text\":\"less\",\
+        \"mode\":{\"budget\":\"1ms\",\"period\":\"8ms\",\"value\":1}}}\n";
 
     fn mode(text: &str) -> Mode {
         Mode::parse(text, 0).unwrap()
@@ -234,20 +277,24 @@ mod tests {
     #[test]
     fn a_thread_asks_does_jobs_and_is_told() {
         let (path, manager) = says("jobs", &[DONE, GRANTED, TOLD, DONE]);
-        let mut own = Reserved::new(&path, mode("1ms/2ms"), false).unwrap();
+        let mut own = Reserved::new(&path, &[mode("1ms/2ms"), mode("1ms/4ms")], false).unwrap();
         for _ in 0..3 {
             own.wait();
         }
         assert_eq!(own.totals().jobs, 2);
         assert!(own.done().is_some() && own.done().is_none());
-        assert_eq!(own.change(mode("1ms/4ms")).unwrap(), State::Granted);
+        assert_eq!(own.change(&[mode("1ms/4ms")]).unwrap(), State::Granted);
         let notice = own.told(Some(Duration::from_secs(10))).unwrap().unwrap();
         assert_eq!((notice.id, &notice.text[..]), (Some(7), "soon"));
+        // Another mode, with another period.
+        let notice = own.told(Some(Duration::from_secs(10))).unwrap().unwrap();
+        assert_eq!((notice.what, own.mode()), (What::Changed, Some(&Mode::parse("1ms/8ms", 1).unwrap())));
         assert!(own.told(Some(Duration::ZERO)).unwrap().is_none());
         own.cancel().unwrap();
         let heard = manager.join().unwrap();
         // SAFETY: no arguments, cannot fail.
         let tid = unsafe { libc::gettid() };
+        assert_eq!(heard[1]["modes"].as_array().unwrap().len(), 2);
         assert_eq!(
             (&heard[1]["thread"], &heard[2]["id"], &heard[3]["id"]),
             (&tid.into(), &7.into(), &7.into())
@@ -256,8 +303,23 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_divides_his_scheduler() {
+        let (path, server) = says("divide", &[DONE, REFUSED]);
+        let mut manager = Manager::open(&path).unwrap();
+        let edit = || Edit::Enclose { name: "video".into() };
+        assert_eq!(manager.divide(3, vec![edit()]).unwrap().unwrap().state, State::Done);
+        let answer = manager.divide(3, vec![edit(), edit()]).unwrap().unwrap();
+        assert_eq!((answer.state, &answer.reason.unwrap().rule[..]), (State::Refused, "full"));
+        drop(manager);
+        let heard = server.join().unwrap();
+        let asked =
+            json!({ "version": 1, "request": "divide", "id": 3, "edits": [edit()], "dry_run": false });
+        assert_eq!((&heard[0], heard[1]["edits"].as_array().unwrap().len()), (&asked, 2));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn whatever_is_wrong_is_said() {
-        let refused = "{\"ok\":true,\"answer\":{\"state\":\"refused\",\"reason\":{\"rule\":\"full\",\"message\":\"no\"}}}\n";
         let lines: [(&'static [&'static str], &str); 5] = [
             (&[""], "hung up"),
             (&[DONE, "garbage\n"], "not an answer"),
@@ -267,19 +329,26 @@ mod tests {
         ];
         for (lines, why) in lines {
             let (path, manager) = says("wrong", lines);
-            let error = Reserved::new(&path, mode("1ms/2ms"), false).err().unwrap();
+            let error = Reserved::new(&path, &[mode("1ms/2ms")], false).err().unwrap();
             assert!(format!("{error:#}").contains(why), "{error:#}");
             manager.join().unwrap();
         }
         assert!(given(
-            serde_json::from_value(serde_json::from_str::<Value>(refused).unwrap()["answer"].clone())
+            serde_json::from_value(serde_json::from_str::<Value>(REFUSED).unwrap()["answer"].clone())
                 .unwrap()
         )
         .unwrap_err()
         .to_string()
         .contains("full: no"));
-        let error = Reserved::new(Path::new("/nowhere/at/all"), mode("1ms/2ms"), false).err().unwrap();
+        let error = Reserved::new(Path::new("/nowhere/at/all"), &[mode("1ms/2ms")], false).err().unwrap();
         assert!(error.to_string().contains("no manager answers"));
-        assert!(Reserved::new(Path::new("/"), mode("PS 1/4"), false).is_err());
+        for (modes, why) in [
+            (&[][..], "at least one mode"),
+            (&[mode("PS 1/4")], "with a budget and a period"),
+            (&[mode("1ms/2ms"), mode("PS 1/4")], "with a budget and a period"),
+        ] {
+            let error = Reserved::new(Path::new("/"), modes, false).err().unwrap();
+            assert!(error.to_string().contains(why), "{error}");
+        }
     }
 }

@@ -74,6 +74,52 @@ fn whatever_a_manager_says_is_an_answer_or_an_error() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Of several modes, the library has the one that the manager says, and another one once it is told so.
+#[test]
+fn the_mode_is_the_one_that_the_manager_says() {
+    let folder = built("modes", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"]);
+    let path = folder.join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let done = r#"{"version":1,"ok":true,"answer":{"state":"done"}}"#;
+    let granted = |budget: &str| {
+        let mode = json!({ "budget": budget, "period": "2.5ms", "value": 3 });
+        let about = json!({ "id": 7, "granted": { "name": "grant-7", "mode": mode } });
+        json!({ "version": 1, "ok": true, "answer": { "state": "granted", "about": about } }).to_string()
+    };
+    let event = |what: &str, budget: &str| {
+        let mode = json!({ "budget": budget, "period": "20ms", "value": 1 });
+        json!({ "event": { "number": 2, "id": 7, "what": what, "text": "so", "mode": mode } }).to_string()
+    };
+    for (event, what, left_us) in [
+        (event("changed", "0.25ms"), "changed", 250),
+        (event("changed", "1s"), "changed", 1_000_000),
+        (event("changed", "much"), "changed", 750), // no time: what it had
+        (event("changed", "1.m"), "changed", 750),
+        (event("changed", "99999999999999999999s"), "changed", 750),
+        (event("changed", "1.99999999999999999999999999999999999ms"), "changed", 750),
+        (json!({ "event": { "id": 7, "what": "revoked", "text": "so" } }).to_string(), "revoked", 0),
+    ] {
+        let player =
+            Command::new(folder.join("player")).arg("2").arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let less = format!("{}\n{event}", granted("750us"));
+        let mut asked = Vec::new();
+        for (line, answer) in lines.zip([done, &granted("1500us"), done, &less, done]) {
+            asked.push(serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+            writeln!(stream, "{answer}").unwrap();
+        }
+        let said = player.wait_with_output().unwrap().stdout;
+        let said: Value = serde_json::from_slice(&said).unwrap();
+        let wishes: Vec<&Value> =
+            asked[1]["modes"].as_array().unwrap().iter().map(|it| &it["budget"]).collect();
+        assert_eq!(wishes, ["9800000ns", "2000000ns"]);
+        let found = (&said["what"], said["granted_us"].as_u64(), said["left_us"].as_u64());
+        assert_eq!(found, (&what.into(), Some(1500), Some(left_us)), "{event}: {said}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The one boot: a program has what it asks for beside busy processes, keeps it when more is refused, and is told when it ends. A task of
 /// ExSched's calls likewise.
 #[test]
@@ -106,7 +152,7 @@ fn programs_in_c_ask_and_are_told() {
     );
     assert_eq!(
         got["player"],
-        json!({ "jobs": 100, "misses": 0, "more": -1, "less": 0, "told": 1, "what": "ended",
+        json!({ "jobs": 100, "misses": 0, "granted_us": 2000, "left_us": 0, "more": -1, "less": 0, "told": 1, "what": "ended",
             "text": "it was ended by the system", "cancel": -1 }),
         "{log}"
     );

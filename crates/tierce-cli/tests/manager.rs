@@ -101,8 +101,8 @@ fn what_is_wrong_is_said() {
         let (code, _, errors) = played(&plan, line);
         assert!(code == Some(2) && errors.contains(why), "{line}: {errors}");
     }
-    let tierce = |args: &[&str]| {
-        let done = Command::new(env!("CARGO_BIN_EXE_tierce")).arg("request").args(args).output().unwrap();
+    let tierce = |command: &str, args: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_tierce")).arg(command).args(args).output().unwrap();
         (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
     };
     let nobody = folder.join("nobody.sock");
@@ -113,7 +113,24 @@ fn what_is_wrong_is_said() {
         (&["--modes", "2ms/1ms=3"], "budget_must_fit_its_period"),
         (&["--thread", "7", "--match", "comm=x"], "cannot be used with"),
     ] {
-        let (code, errors) = tierce(args);
+        let (code, errors) = tierce("request", args);
+        assert!(code == Some(2) && errors.contains(why), "{args:?}: {errors}");
+    }
+    let create = &["create", "a", "--policy", "fair"][..];
+    let nobody = ["--request", "3", "--listen", nobody.to_str().unwrap()];
+    for (args, why) in [
+        (&[create, &nobody].concat()[..], "no manager answers"),
+        (&[&["list"], &nobody[..]].concat(), "no manager answers"),
+        (&[create, &["--reload"], &nobody].concat(), "--reload does not go with --request"),
+        (&["plan", "--request", "3"], "--request does not go with this operation"),
+        (&["unconstrain", "7", "--request", "3"], "--request does not go with this operation"),
+        (&["list", "--request", "x"], "invalid value"),
+        (create, "--under <NODE> is missing"),
+        (&["reserve", "7"], "--under <NODE> is missing"),
+        (&["link", "a"], "--under <NODE> is missing"),
+        (&["move", "a"], "--under <NODE> is missing"),
+    ] {
+        let (code, errors) = tierce("ctl", args);
         assert!(code == Some(2) && errors.contains(why), "{args:?}: {errors}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
@@ -267,6 +284,70 @@ fn users_ask_and_get_what_they_are_promised() {
     assert_eq!(got("too-much-inside")["code"], 1, "{}", got("too-much-inside"));
     assert_eq!(got("inside-of-alices")["code"], 1, "{}", got("inside-of-alices"));
     near("inside", "grant-3", "three", 100_000);
+
+    // Another user's, divided by the operations of `tierce ctl`.
+    answered("whole", 0, "granted", "");
+    answered("whole-tried", 0, "done", "");
+    assert_eq!(got("whole-tried")["said"]["answer"]["about"]["divided"], Value::Null, "only tried");
+    answered("whole-left", 0, "done", "");
+    answered("whole-right", 0, "done", "");
+    near("divided", "grant-5-left", "left", 100_000);
+    near("divided", "grant-5", "right", 150_000);
+    let promises = got("divided-status")["promises"].as_array().unwrap();
+    for (name, parent) in [("grant-5", "rt"), ("grant-5-left", "grant-5"), ("grant-5-right", "grant-5")] {
+        let is_there = promises.iter().any(|row| row["name"] == name && row["parent"] == parent);
+        assert!(is_there, "{name}: {}", got("divided-status"));
+    }
+    // He sees each part, what it has received, and whether promises are kept.
+    answered("whole-list", 0, "done", "");
+    let parts = |scenario: &str| -> Vec<Value> {
+        let divided = &got(scenario)["said"]["answer"]["requests"][0]["divided"];
+        divided.as_array().cloned().unwrap_or_default()
+    };
+    println!("whole-list: {}", json!(parts("whole-list")));
+    let names: Vec<(Value, Value)> =
+        parts("whole-list").iter().map(|part| (part["name"].clone(), part["under"].clone())).collect();
+    let of = |name: &str, under: Value| (json!(name), under);
+    let left_threads = of("left-threads", json!("left"));
+    assert_eq!(names, [of("left", Value::Null), of("right", Value::Null), left_threads]);
+    for (part, threads) in parts("whole-list").iter().zip([0, 1, 1]) {
+        let received = &part["received"];
+        assert!(received["cpu_ns"].as_u64() > Some(20_000_000), "{part}");
+        assert_eq!(received["threads"], threads, "{part}");
+        let windows = received["windows"].as_u64().unwrap();
+        assert!(windows >= 2 || part["name"] == "left-threads", "{part}");
+        assert_eq!(received["not_kept"], 0, "{part}");
+    }
+    let text = std::fs::read_to_string(boot.out.join("whole.txt")).unwrap();
+    println!("{text}");
+    for (line, begins) in text.lines().zip([
+        "request 5 of user:1002 for a scheduler: granted: 3ms in 10ms as grant-5 below rt",
+        "  left: fair, budget 20ms, period 200ms, received ",
+        "    left-threads: 1 thread, received ",
+        "  right: budget 30ms, period 200ms, 1 thread, received ",
+    ]) {
+        assert!(line.starts_with(begins), "{text}");
+    }
+    assert!(text.lines().count() == 4 && text.matches(", promise kept in ").count() == 2, "{text}");
+    // More than he has is refused, with the reason; and it is nobody else's.
+    assert_eq!(got("whole-too-much")["code"], 1, "{}", got("whole-too-much"));
+    let reason = &got("whole-too-much")["said"]["answer"]["reason"];
+    println!("whole-too-much: {reason}");
+    assert!(reason["rule"].as_str().unwrap().starts_with("budgets_"), "{reason}");
+    answered("whole-of-another", 2, "", "request_must_exist");
+    answered("whole-seen-by-another", 2, "", "request_must_exist");
+    assert!(!got("before-kill").to_string().contains("left"), "{}", got("before-kill"));
+    answered("whole-foreign", 2, "", "thread_must_be_the_askers");
+    assert_eq!(got("whole-outside")["code"], 1, "there is no grant-5-tools: {}", got("whole-outside"));
+    assert_eq!(got("whole-reload")["code"], 2);
+    answered("whole-less", 0, "done", "");
+    answered("whole-without-right", 0, "done", "");
+    let rest = parts("whole-left-over");
+    assert_eq!((rest.len(), &rest[0]["params"]["budget"]), (2, &json!("10ms")), "{rest:?}");
+    // Root revokes the whole, and the parts are gone.
+    let graph = got("revoked-graph").to_string();
+    assert!(got("divided-after").to_string().contains("grant-5") && !graph.contains("grant-5"), "{graph}");
+    answered("whole-gone", 2, "", "request_must_exist");
 
     assert_eq!(listed("before-kill"), states(&[(1, "granted"), (3, "granted"), (4, "granted")]));
 

@@ -8,6 +8,7 @@ use crate::principal::Principal;
 use crate::wrong::Wrong;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use tierce_plan::Edit;
 
 /// Version of requests and answers.
@@ -223,6 +224,44 @@ pub struct Shown {
     /// What it has will be taken from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// How its owner has divided it, if it is a scheduler.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub divided: Vec<Part>,
+}
+
+/// A part of a scheduler that its owner divides: a node, a task or a set, below another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// As its owner has named it.
+    pub name: String,
+    /// The part above; empty: the scheduler.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub under: String,
+    /// Of a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Those of the node and of the edge above it that are not the presets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, String>,
+    /// CPUs on which it may run; nothing on a machine of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// From the part above; nothing, if nobody has counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Received>,
+}
+
+/// What a part has received since it is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// CPU time.
+    pub cpu_ns: u64,
+    /// Threads that are there, of a task or set.
+    pub threads: u64,
+    /// Periods in which it wanted the CPU all the time and was owed its budget.
+    pub windows: u64,
+    /// Those of them in which it received less.
+    pub not_kept: u64,
 }
 
 /// What a request has.
@@ -274,6 +313,9 @@ pub struct Notice {
     /// Until then something can be done about it, in ms from the notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u64>,
+    /// Granted or changed: what it has now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
 /// What has happened to a request.

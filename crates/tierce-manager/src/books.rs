@@ -315,7 +315,15 @@ impl Books {
         if self.notices.len() == NOTICES_MAX {
             self.notices.pop_front();
         }
-        self.notices.push_back(Notice { number, to: to.clone(), id, what, text, within_ms: None });
+        self.notices.push_back(Notice {
+            number,
+            to: to.clone(),
+            id,
+            what,
+            text,
+            within_ms: None,
+            mode: None,
+        });
         let last = self.notices.len() - 1;
         &mut self.notices[last]
     }
@@ -383,6 +391,7 @@ impl Request {
             granted,
             reason: self.reason.clone(),
             ending: ending.map(|taken| Ending { due_ns: taken.due_ns, reason: taken.reason.clone() }),
+            divided: Vec::new(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The plan in force, which is the manager's truth.
 
+use crate::ask::Received;
 use crate::wrong::Wrong;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use tierce_admission::PlanExt;
 use tierce_plan::{Edit, Plan, Standing};
@@ -13,6 +15,12 @@ pub trait InForce {
     /// Do all of these operations as one transition, or none of them. `after` is what the plan will be, if that is known; whoever
     /// enforces the plan need not be asked for it then.
     fn apply(&mut self, edits: &[Edit], after: Option<&Rc<Plan>>) -> Result<(), Wrong>;
+
+    /// What parts whose names begin so have received, by the names of the part and of the one above. Empty: nobody counts.
+    fn received(&mut self, names_begin: &str) -> Result<BTreeMap<(String, String), Received>, Wrong> {
+        let _ = names_begin;
+        Ok(BTreeMap::new())
+    }
 }
 
 /// A plan that nobody enforces: for tests, simulations and dry runs.

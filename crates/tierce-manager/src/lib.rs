@@ -28,8 +28,8 @@ pub mod words;
 mod wrong;
 
 pub use ask::{
-    Answer, Ask, Change, Divide, Ending, Granted, List, News, Notice, Said, Shown, Signal, State, What,
-    Which, Wish, LISTEN, VERSION,
+    Answer, Ask, Change, Divide, Ending, Granted, List, News, Notice, Part, Received, Said, Shown, Signal,
+    State, What, Which, Wish, LISTEN, VERSION,
 };
 pub use books::{Books, Held, Request, Taken, Target, Writer, PREFIX};
 pub use check::check;

@@ -1,6 +1,6 @@
 //! Answers and notices, for people.
 
-use crate::ask::{Answer, Notice, Shown, State};
+use crate::ask::{Answer, Notice, Part, Received, Shown, State};
 use crate::wrong::Wrong;
 use serde_json::Value;
 
@@ -17,6 +17,10 @@ pub fn words(answer: &Answer) -> String {
             let why = answer.reason.as_ref().map(Wrong::to_string).unwrap_or_default();
             lines.push(format!("{would}refused: {why}"));
         }
+        (State::Done, Some(about)) if answer.dry_run => {
+            lines.push(format!("request {} can be divided so; nothing was changed", about.id));
+        }
+        (State::Done, Some(about)) => lines.push(one(about)),
         (State::Ended, Some(about)) => lines.push(format!("request {} has ended", about.id)),
         _ => {}
     }
@@ -47,7 +51,38 @@ fn one(about: &Shown) -> String {
     };
     let ends =
         about.ending.as_ref().map(|ending| format!(", and ends: {}", ending.reason)).unwrap_or_default();
-    format!("request {}{label} of {} for {for_whom}: {has}{ends}", about.id, about.owner)
+    let mut text = format!("request {}{label} of {} for {for_whom}: {has}{ends}", about.id, about.owner);
+    below(about, "", 1, &mut text);
+    text
+}
+
+/// The parts below this one of a scheduler, a line each.
+fn below(about: &Shown, under: &str, depth: usize, text: &mut String) {
+    // Whatever an answer says: nothing is deeper than there are parts.
+    for part in about.divided.iter().filter(|part| part.under == under && depth <= about.divided.len()) {
+        let name = &part.name;
+        *text += &format!("\n{}{name}: {}", "  ".repeat(depth), about_part(part));
+        below(about, name, depth + 1, text);
+    }
+}
+
+fn about_part(part: &Part) -> String {
+    let mut what: Vec<String> = part.policy.iter().cloned().collect();
+    what.extend(part.params.iter().map(|(key, value)| format!("{key} {value}")));
+    if !part.cpus.is_empty() {
+        let cpus: Vec<String> = part.cpus.iter().map(u32::to_string).collect();
+        what.push(format!("CPU {}", cpus.join(" ")));
+    }
+    if let Some(Received { cpu_ns, threads, windows, not_kept }) = part.received {
+        if part.policy.is_none() {
+            what.push(format!("{threads} thread{}", if threads == 1 { "" } else { "s" }));
+        }
+        what.push(format!("received {} ms", cpu_ns / 1_000_000));
+        if windows > 0 {
+            what.push(format!("promise kept in {} of {windows} periods", windows.saturating_sub(not_kept)));
+        }
+    }
+    what.join(", ")
 }
 
 /// A notice, for people.

@@ -4,8 +4,8 @@ mod common;
 use common::*;
 use serde_json::json;
 use tierce_manager::{
-    Answer, Ask, Asker, Books, Divide, InForce, InMemory, Limits, Manager, Mode, Principal, State, What,
-    Which, Wish, Wrong,
+    words::words, Answer, Ask, Asker, Books, Divide, InForce, InMemory, Limits, Manager, Mode, Principal,
+    Shown, State, ThreadInfo, What, Which, Wish, Wrong,
 };
 use tierce_plan::{Below, Edit, Keys};
 
@@ -115,6 +115,117 @@ fn nobody_reaches_beyond_his_own() {
     let wish = Wish { under: Some("grant-1".into()), ..wish(&mut manager, 1001, 22, &[("NULL", 0)]) };
     let answer = ask(&mut manager, 1001, wish).unwrap();
     assert!(answer.reason.unwrap().message.contains("neither to the system nor to user:1001"));
+}
+
+/// What a user sees of his requests: of each its number, and its parts with what is above each.
+fn seen(manager: &mut InTest, asker: &Asker) -> Vec<(u64, Vec<(String, String)>)> {
+    let answer = manager.ask(asker, Ask::List(Default::default()), NOW).unwrap();
+    let parts = |it: &Shown| it.divided.iter().map(|part| (part.name.clone(), part.under.clone())).collect();
+    answer.requests.iter().map(|it| (it.id, parts(it))).collect()
+}
+
+#[test]
+fn an_owner_sees_the_parts_of_his_scheduler_and_nobody_else_does() {
+    let mut manager = manager(FOUR, &[]);
+    let id = scheduler(&mut manager, "reservation");
+    assert_eq!(seen(&mut manager, &Asker::user(OWNER)), [(id, Vec::new())], "it is not divided yet");
+    let half = [("budget", "50ms"), ("period", "500ms")];
+    let threads = Edit::Create {
+        name: "b".into(),
+        policy: Some("fair".into()),
+        under: "a".into(),
+        keys: keys(&[("weight", "7")]),
+        who: vec![keys(&[("comm", "render*")])],
+        cpus: None,
+    };
+    let thread = Edit::Create {
+        name: "one".into(),
+        policy: None,
+        under: "".into(),
+        keys: keys(&[("budget", "10ms"), ("period", "500ms")]),
+        who: vec![keys(&[("tid", "77")])],
+        cpus: None,
+    };
+    let edits = vec![create("a", "", &half), threads, thread];
+    // A thread that is named by its number has to be there, and his own.
+    let of = |uid: u32| ThreadInfo { uid: Some(uid), began: 1 };
+    assert_eq!(divided(&mut manager, OWNER, id, edits.clone()).unwrap_err().rule, "thread_must_be_there");
+    manager.threads().0.insert(77, of(1001));
+    assert_eq!(
+        divided(&mut manager, OWNER, id, edits.clone()).unwrap_err().rule,
+        "thread_must_be_the_askers"
+    );
+    manager.threads().0.insert(77, of(OWNER));
+    let done = divided(&mut manager, OWNER, id, edits).unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
+    let parts = [("a", ""), ("b", "a"), ("one", ""), ("b-threads", "b")]
+        .map(|(name, under)| (name.to_string(), under.to_string()))
+        .to_vec();
+    assert_eq!(seen(&mut manager, &Asker::user(OWNER)), [(id, parts.clone())]);
+    assert_eq!(seen(&mut manager, &Asker::SYSTEM), [(id, parts)]);
+    // Not even that there is one; nor another scheduler's parts.
+    assert_eq!(seen(&mut manager, &Asker::user(1001)), []);
+    let modes = vec![Mode::parse("10ms/100ms", 0).unwrap()];
+    let wish = Wish { policy: Some("fair".into()), modes, ..Wish::default() };
+    let other = ask(&mut manager, 1001, wish).unwrap().about.unwrap().id;
+    divided(&mut manager, 1001, other, vec![create("a", "", &[])]).unwrap();
+    assert_eq!(seen(&mut manager, &Asker::user(1001)), [(other, vec![("a".into(), "".into())])]);
+    // The answer has them, too, with parameters that are not the presets, and says it in words.
+    let shown = done.about.unwrap();
+    let about = |name: &str| shown.divided.iter().find(|part| part.name == name).unwrap();
+    assert_eq!(json!(about("a").params), json!({ "budget": "50ms", "period": "500ms" }));
+    assert_eq!(json!(about("b").params), json!({ "weight": "7" }));
+    assert_eq!((about("a").policy.as_deref(), about("one").policy.as_deref()), (Some("fair"), None));
+    assert_eq!(about("b").cpus.len(), 1, "it is on one of the four: {:?}", about("b").cpus);
+    let cpu = about("b").cpus[0];
+    let words = words(&Answer { about: Some(shown), ..Answer::new(State::Done) });
+    let lines: Vec<&str> = words.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            format!("  a: fair, budget 50ms, period 500ms, CPU {cpu}"),
+            format!("    b: fair, weight 7, CPU {cpu}"),
+            format!("      b-threads: CPU {cpu}"),
+            format!("  one: budget 10ms, period 500ms, CPU {cpu}"),
+        ]
+    );
+}
+
+#[test]
+fn what_an_answer_says_of_parts_ends() {
+    let part = |name: &str, under: &str| json!({ "name": name, "under": under });
+    let mut about =
+        json!({ "id": 1, "state": "granted", "owner": "user:1", "modes": [], "divided": [part("a", "")] });
+    about["divided"] = json!([part("", ""), part("a", "b"), part("b", "a")]); // each is below itself
+    let about = serde_json::from_value(about).unwrap();
+    assert!(words(&Answer { about: Some(about), ..Answer::new(State::Done) }).lines().count() < 9);
+}
+
+#[test]
+fn a_parent_is_below_the_scheduler_or_it_is_the_scheduler() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "fair");
+    let set = |under: &str| {
+        let (name, keys) = ("a".to_string(), keys(&[("weight", "7")]));
+        vec![Edit::Set { name, under: Some(under.into()), keys, who: Vec::new() }]
+    };
+    let to_b = |from: &str| {
+        let (name, under, keys) = ("a".to_string(), "b".to_string(), Keys::new());
+        vec![Edit::Move { name, tasks: false, from: Some(from.into()), under, keys }]
+    };
+    for (edits, state) in [
+        (vec![create("a", "", &[]), create("b", "", &[])], State::Done),
+        (set("b"), State::Refused), // `a` is not below it
+        (set("rest"), State::Refused),
+        (set(""), State::Done),
+        (to_b("top"), State::Refused),
+        (to_b("b"), State::Refused),
+        (to_b(""), State::Done),
+        (set("b"), State::Done),
+    ] {
+        let answer = divided(&mut manager, OWNER, id, edits.clone()).unwrap();
+        assert_eq!(answer.state, state, "{edits:?}: {}", json!(answer));
+    }
 }
 
 #[test]

@@ -153,6 +153,8 @@ fn who_is_over_his_share_gets_less_before_he_gets_nothing() {
     manager.user_enters(1001, NOW);
     checked(&mut manager);
     assert_eq!(told(&mut manager), [(1, What::Changed)]);
+    let notice = manager.books().notices.back().unwrap();
+    assert_eq!(notice.mode.as_ref(), manager.books().requests[&1].mode(), "it says what it has now");
     assert_eq!(manager.books().requests[&1].mode().unwrap().to_string(), "1ms in 10ms");
 }
 

@@ -83,8 +83,8 @@ impl Live {
     }
 
     /// A row for each edge with a budget, or to which something else was promised: of nodes, then of tasks and of threads of sets; of
-    /// those whose names begin so.
-    pub fn promises(&self, names_begin: &str) -> Vec<Value> {
+    /// those whose names begin so. With `all_edges`: every edge of these, whatever was promised to it.
+    pub fn promises(&self, names_begin: &str, all_edges: bool) -> Vec<Value> {
         let (plan, ids, moment) = (self.plan(), self.ids(), Moment::of(self.kernel(), now_ns()));
         let names: HashMap<u32, &str> =
             ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
@@ -102,7 +102,7 @@ impl Live {
         let rows = all.flat_map(|(id, name, tid)| {
             moment.under(id, &names).into_iter().filter_map(move |edge| {
                 let (budget, promise) = (&edge["params"]["budget_ns"], &edge["promise"]);
-                (!budget.is_null() || !promise.is_null()).then(|| {
+                (all_edges || !budget.is_null() || !promise.is_null()).then(|| {
                     json!({
                         "name": name,
                         "tid": tid,

@@ -1,26 +1,32 @@
 //! `tierce ctl`: look at the plan in force, and change one thing of it.
 
+mod owned;
 mod parameters;
 mod tree;
 
 use super::progress;
 use anyhow::{bail, Result};
 use clap::builder::PossibleValuesParser;
+use owned::Owned;
 pub use parameters::who;
 use parameters::{on, Params, ON};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_manager::LISTEN;
 use tierce_plan::{Below, Edit, Keys};
 use tierce_policy::policies;
 use tierce_scx::socket;
 use tree::tree;
 
-/// Show the plan in force, and change one thing of it while it runs (root)
+/// Show the plan in force, and change one thing of it while it runs (root; with --request the owner of a scheduler)
 ///
 /// An operation changes the plan that `tierce run` enforces, not its file: it adds or removes a node, begins or ends the
 /// reservation of a thread, or changes a budget. No thread is stopped, and everything else keeps its state. If admission control
 /// refuses the change, nothing has changed. `tierce ctl plan` prints the current text; `tierce apply FILE` returns to a file.
+///
+/// With --request ID the same operations divide a scheduler that the resource manager has granted you (`tierce request --policy …`), and no
+/// root is needed. Names are then those of its parts, and --under may be left out: the part is directly below the scheduler.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,6 +38,12 @@ pub struct Args {
     /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
+    /// Divide the scheduler of this request, as its owner
+    #[arg(long, value_name = "ID", global = true)]
+    request: Option<u64>,
+    /// With --request: where the manager listens
+    #[arg(long, value_name = "PATH", global = true, default_value = LISTEN)]
+    listen: PathBuf,
 }
 
 const EXAMPLES: &str = "\
@@ -50,8 +62,19 @@ Example, with examples/desktop.toml in force:
   tierce ctl destroy web --all                                 its threads go where else they match
   tierce ctl plan > changed.toml                               keep what has become of it
 
-Exit codes: 0 done (--dry-run: could be); 1 refused, and the plan in force goes on as before; 2 none is in force, or the
-command line is wrong.";
+Example, as an ordinary user, with a resource manager:
+  tierce request --policy reservation --budget 20ms --period 100ms
+                                                               request 3: a scheduler of your own
+  tierce ctl --request 3 create video --policy fair --budget 50ms --period 500ms --match comm=mpv
+                                                               half of it for all your threads of this name
+  tierce ctl --request 3 reserve 1234 --budget 25ms --period 500ms
+                                                               a quarter of it for thread 1234
+  tierce ctl --request 3 set video --budget 40ms               less of it
+  tierce ctl --request 3 list                                  the parts, and what each has received
+  tierce ctl --request 3 destroy video --all
+
+Exit codes: 0 done (--dry-run: could be); 1 refused, and the plan in force goes on as before; 2 none is in force, the command line
+is wrong, or with --request: no manager answers, or the request or the thread is not yours.";
 
 #[derive(clap::Subcommand)]
 enum Operation {
@@ -106,8 +129,8 @@ struct Create {
     /// Its policy
     #[arg(long, value_parser = policy_names())]
     policy: String,
-    /// The node above it
-    #[arg(long, value_name = "NODE", required_unless_present = "inside")]
+    /// The node above it [needed, except with --request]
+    #[arg(long, value_name = "NODE")]
     under: Option<String>,
     /// The node from whose budget its budget is taken
     #[arg(long, value_name = "NODE", conflicts_with = "under")]
@@ -131,9 +154,9 @@ struct Create {
 struct Link {
     /// The node, task or set
     name: String,
-    /// The node above
+    /// The node above [needed, except with --request]
     #[arg(long, value_name = "NODE")]
-    under: String,
+    under: Option<String>,
     #[command(flatten)]
     keys: Params,
     #[command(flatten)]
@@ -181,9 +204,9 @@ struct Reserve {
     /// Number of a thread, or KEY=VALUE[,KEY=VALUE] [several: any of them]
     #[arg(required = true, value_parser = who)]
     who: Vec<Keys>,
-    /// The node above, usually a `reservation`
+    /// The node above, usually a `reservation` [needed, except with --request]
     #[arg(long, value_name = "NODE")]
-    under: String,
+    under: Option<String>,
     /// Name of the new task or node [default: made from WHO, such as tid-1234]
     #[arg(long)]
     name: Option<String>,
@@ -215,9 +238,9 @@ struct End {
 struct Move {
     /// Its name, or the number of a thread, which gets a task of its own there
     name: String,
-    /// The new node above
+    /// The new node above [needed, except with --request]
     #[arg(long, value_name = "NODE")]
-    under: String,
+    under: Option<String>,
     /// Move it away from this parent only; its other parents stay
     #[arg(long, value_name = "NODE")]
     from: Option<String>,
@@ -288,47 +311,83 @@ fn is_number(text: &str) -> bool {
 /// Run `tierce ctl`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let (socket, json) = (socket::path(args.socket), args.json);
-    let (edit, editing) = match args.operation {
-        Operation::List(list) => return show(&socket, &list, json),
-        Operation::Plan(_) => return print_plan(&socket, json),
-        Operation::Constrain(Constrain { tid, work, within }) => {
+    let owned = args.request.map(|id| Owned { listen: args.listen, id });
+    let operation = match (args.operation, &owned) {
+        (Operation::List(_), Some(owned)) => return owned.show(json),
+        (Operation::Plan(_) | Operation::Constrain(_) | Operation::Unconstrain(_), Some(_)) => {
+            bail!(
+                "--request does not go with this operation, which is about the whole plan or a single thread"
+            )
+        }
+        (Operation::List(list), None) => return show(&socket, &list, json),
+        (Operation::Plan(_), None) => return print_plan(&socket, json),
+        (Operation::Constrain(Constrain { tid, work, within }), None) => {
             let request = json!({ "request": "constrain", "tid": tid, "work_ns": work, "within_ns": within });
             return tell(&socket, request, json);
         }
-        Operation::Unconstrain(Unconstrain { tid }) => {
+        (Operation::Unconstrain(Unconstrain { tid }), None) => {
             return tell(&socket, json!({ "request": "unconstrain", "tid": tid }), json);
         }
-        Operation::Create(mut create) => {
-            let editing = std::mem::take(&mut create.editing);
-            return change(&socket, &create.edits()?, &editing, json);
-        }
-        Operation::Link(Link { name, under, keys, editing }) => {
-            (Edit::Link { name, under, keys: keys.0 }, editing)
-        }
-        Operation::Destroy(Destroy { name, all, editing }) => {
-            (Edit::Destroy { name, below: if all { Below::All } else { Below::Nothing } }, editing)
-        }
-        Operation::Set(set) => set.edit()?,
-        Operation::Reserve(reserve) => reserve.edit(),
-        Operation::End(End { name, editing }) => (Edit::Destroy { name, below: Below::Threads }, editing),
-        Operation::Move(to) => to.edit()?,
-        Operation::Default(DefaultNode { node, keys, editing }) => {
-            (Edit::Default { name: node, keys: keys.0 }, editing)
-        }
+        (operation, _) => operation,
     };
-    change(&socket, &[edit], &editing, json)
+    let (edits, editing) = operation.edits(owned.is_some())?;
+    match owned {
+        Some(_) if editing.reload => {
+            bail!("--reload does not go with --request: only root has other policies loaded")
+        }
+        Some(owned) => owned.divide(edits, editing.dry_run, json),
+        None => change(&socket, &edits, &editing, json),
+    }
+}
+
+/// The node above: of an owner's part, his scheduler, unless he says another one.
+fn above(under: Option<String>, is_owned: bool) -> Result<String> {
+    match under {
+        Some(under) => Ok(under),
+        None if is_owned => Ok(String::new()),
+        None => bail!("--under <NODE> is missing: the node above"),
+    }
+}
+
+impl Operation {
+    /// What changes the plan. `is_owned`: within the scheduler of a request.
+    fn edits(self, is_owned: bool) -> Result<(Vec<Edit>, Editing)> {
+        let (edit, editing) = match self {
+            Self::Create(mut create) => {
+                let editing = std::mem::take(&mut create.editing);
+                return Ok((create.edits(is_owned)?, editing));
+            }
+            Self::Link(Link { name, under, keys, editing }) => {
+                (Edit::Link { name, under: above(under, is_owned)?, keys: keys.0 }, editing)
+            }
+            Self::Destroy(Destroy { name, all, editing }) => {
+                (Edit::Destroy { name, below: if all { Below::All } else { Below::Nothing } }, editing)
+            }
+            Self::Set(set) => set.edit()?,
+            Self::Reserve(reserve) => reserve.edit(is_owned)?,
+            Self::End(End { name, editing }) => (Edit::Destroy { name, below: Below::Threads }, editing),
+            Self::Move(to) => to.edit(is_owned)?,
+            Self::Default(DefaultNode { node, keys, editing }) => {
+                (Edit::Default { name: node, keys: keys.0 }, editing)
+            }
+            Self::List(_) | Self::Plan(_) | Self::Constrain(_) | Self::Unconstrain(_) => {
+                return Ok((Vec::new(), Editing::default()));
+            }
+        };
+        Ok((vec![edit], editing))
+    }
 }
 
 impl Create {
     /// The node, with its first edge; before it, what makes room for it inside of another; then its other edges.
-    fn edits(self) -> Result<Vec<Edit>> {
+    fn edits(self, is_owned: bool) -> Result<Vec<Edit>> {
         let Self { name, policy, under, inside, on, who, keys: Params(mut keys), editing: _ } = self;
         if let Some((key, _)) = keys.iter().find(|(key, _)| !on.is_empty() && ON.contains(&key.as_str())) {
             bail!("--{key} beside --on: --on CPU:BUDGET/PERIOD says it for each CPU");
         }
         let enclosed = inside.map(|outer| (Edit::Enclose { name: outer.clone() }, format!("{outer}-inner")));
         let (enclose, inner) = enclosed.unzip();
-        let under = under.or(inner).unwrap_or_default(); // one of them is required
+        let under = above(under.or(inner), is_owned)?;
         let mut on = on.into_iter();
         keys.extend(on.next().into_iter().flatten());
         let links: Vec<Edit> =
@@ -349,18 +408,20 @@ impl Set {
 }
 
 impl Reserve {
-    fn edit(self) -> (Edit, Editing) {
+    fn edit(self, is_owned: bool) -> Result<(Edit, Editing)> {
         let Self { who, under, name, policy, each, keys, editing } = self;
         let alone = matches!(&who[..], [one] if one.len() == 1 && one[0].0 == "tid");
         let name = name.unwrap_or_else(|| name_of(&who));
         let policy = (!each && !alone).then_some(policy);
-        (Edit::Create { name, policy, under, keys: keys.0, who, cpus: Some(Vec::new()) }, editing)
+        let under = above(under, is_owned)?;
+        Ok((Edit::Create { name, policy, under, keys: keys.0, who, cpus: Some(Vec::new()) }, editing))
     }
 }
 
 impl Move {
-    fn edit(self) -> Result<(Edit, Editing)> {
+    fn edit(self, is_owned: bool) -> Result<(Edit, Editing)> {
         let Self { name, under, from, tasks, keys, editing } = self;
+        let under = above(under, is_owned)?;
         if !is_number(&name) {
             return Ok((Edit::Move { name, tasks, from, under, keys: keys.0 }, editing));
         }

@@ -91,7 +91,9 @@ Examples:
   tierce request --thread 1234 --budget 2ms --period 10ms
   tierce request --thread 1234 --modes 4ms/10ms=3,2ms/10ms=1 --wait
   tierce request --match comm=ffmpeg --guarantee 'PS 1/4' --label transcoder
-  tierce request --policy fair --budget 10ms --period 50ms       a scheduler of your own
+  tierce request --policy fair --budget 10ms --period 50ms       a scheduler of your own: request 8
+  tierce ctl --request 8 create video --policy fair --weight 3 --match comm=mpv
+                                                                 divide it, as root divides the plan (tierce ctl --help)
   tierce request --list
   tierce request --change 7 --budget 1ms --period 10ms           a smaller wish
   tierce request --cancel 7

@@ -376,7 +376,8 @@ fn answer(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out:
         }
         "status" => {
             let request = asked.value();
-            Ok(status(live, service, request["names_begin"].as_str().unwrap_or("")))
+            let (begin, all_edges) = (request["names_begin"].as_str(), request["all_edges"] == true);
+            Ok(status(live, service, begin.unwrap_or(""), all_edges))
         }
         other => Err((
             "request_must_be_known".into(),
@@ -399,8 +400,9 @@ fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
     Ok(json!({ "revision": revision, "edited": service.edited, "sources": sources, "placed": placed }))
 }
 
-/// `names_begin`: of parts, threads and promises with such names only. There may be thousands of others.
-fn status(live: &Live, service: &Service, names_begin: &str) -> Value {
+/// `names_begin`: of parts, threads and promises with such names only. There may be thousands of others. `all_edges`: of these also the
+/// edges to which nothing was promised.
+fn status(live: &Live, service: &Service, names_begin: &str, all_edges: bool) -> Value {
     let (left_out, times) = live.left_out();
     let out = |out: &LeftOut| json!({ "tid": out.tid, "comm": out.comm, "name": out.target, "by": out.by, "why": out.why });
     let wanted = |(tid, name): &(u32, &str)| name.starts_with(names_begin) && threads::exists(*tid);
@@ -413,7 +415,7 @@ fn status(live: &Live, service: &Service, names_begin: &str) -> Value {
         "cpus": live.kernel().options().cpus,
         "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
         "threads": there.map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
-        "promises": live.promises(names_begin),
+        "promises": live.promises(names_begin, all_edges),
         "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
         "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
         "match_left_out": times,

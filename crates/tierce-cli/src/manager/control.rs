@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_manager::{InForce, Unkept, Wrong, PREFIX};
+use tierce_manager::{InForce, Received, Unkept, Wrong, PREFIX};
 use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
 use tierce_scx::socket::{Connection, Served};
 use tierce_trace::promise::Promise;
@@ -70,6 +70,11 @@ struct Status {
 #[derive(Default, Deserialize)]
 struct Promised {
     name: String,
+    tid: Option<u32>,
+    #[serde(default)]
+    parent: String,
+    #[serde(default)]
+    supply_ns: u64,
     promise: Option<Promise>,
 }
 
@@ -124,7 +129,7 @@ impl Control {
         for Thread { name, misses } in status.threads {
             *became.misses.entry(name).or_default() += misses;
         }
-        for Promised { name, promise } in status.promises {
+        for Promised { name, promise, .. } in status.promises {
             let unkept = became.unkept.entry(name).or_default();
             if let Some(promise) = promise {
                 unkept.windows += promise.not_kept;
@@ -180,5 +185,21 @@ impl InForce for Control {
             self.seen_at = Some(Instant::now());
         }
         Ok(())
+    }
+
+    /// Replicas of a node, and threads of a set, count together.
+    fn received(&mut self, names_begin: &str) -> Result<BTreeMap<(String, String), Received>, Wrong> {
+        let request = json!({ "request": "status", "names_begin": names_begin, "all_edges": true });
+        let status: Status = self.asked(&request)?;
+        let base = |name: &str| name.split('@').next().unwrap_or(name).to_string();
+        let mut all: BTreeMap<_, Received> = BTreeMap::new();
+        for row in status.promises {
+            let sum = all.entry((base(&row.name), base(&row.parent))).or_default();
+            sum.cpu_ns += row.supply_ns;
+            sum.threads += u64::from(row.tid.is_some());
+            sum.windows += row.promise.map_or(0, |promise| promise.windows);
+            sum.not_kept += row.promise.map_or(0, |promise| promise.not_kept);
+        }
+        Ok(all)
     }
 }

@@ -420,6 +420,7 @@ mod tests {
             what: What::Granted,
             text,
             within_ms: None,
+            mode: None,
         };
         server.tell(&[notice(1001, "no".into()), notice(1000, "yes".into())]);
         let text = heard(&mut client);

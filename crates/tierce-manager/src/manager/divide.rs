@@ -28,6 +28,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             );
             return Err(Wrong::new("too_many_divisions", message));
         }
+        for tid in divide.edits.iter().flat_map(threads) {
+            self.thread_of(asker, tid)?;
+        }
         let inside = Inside { asker, request: &request };
         let edits: Vec<Edit> = divide.edits.iter().map(|edit| inside.edit(edit)).collect::<Result<_, _>>()?;
         let trial = self.trial()?;
@@ -58,9 +61,16 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             }
             Err(wrong) => answer.reason = Some(wrong),
         }
-        answer.about = self.books.get(&request.id).map(Request::shown);
+        answer.about = self.with_parts(&[request.id])?.pop();
         Ok(answer)
     }
+}
+
+/// Threads that an operation names by their numbers.
+fn threads(edit: &Edit) -> Vec<u32> {
+    let (Edit::Create { who, .. } | Edit::Set { who, .. }) = edit else { return Vec::new() };
+    let tids = who.iter().flatten().filter(|(key, _)| key == "tid");
+    tids.filter_map(|(_, tid)| tid.parse().ok()).collect()
 }
 
 /// What an owner may do within his scheduler.
@@ -100,13 +110,16 @@ impl Inside<'_> {
                 cpus: None,
             },
             Edit::Destroy { name, below } => Edit::Destroy { name: self.name(name)?, below: *below },
-            Edit::Set { name, under: _, keys, who } => {
-                Edit::Set { name: self.name(name)?, under: None, keys: keys.clone(), who: self.who(who)? }
-            }
-            Edit::Move { name, tasks, from: _, under, keys } => Edit::Move {
+            Edit::Set { name, under, keys, who } => Edit::Set {
+                name: self.name(name)?,
+                under: under.as_deref().map(|under| self.above(under)).transpose()?,
+                keys: keys.clone(),
+                who: self.who(who)?,
+            },
+            Edit::Move { name, tasks, from, under, keys } => Edit::Move {
                 name: self.name(name)?,
                 tasks: *tasks,
-                from: None,
+                from: from.as_deref().map(|from| self.above(from)).transpose()?,
                 under: self.above(under)?,
                 keys: keys.clone(),
             },
@@ -142,14 +155,15 @@ impl Inside<'_> {
         let (keys, policy, above) = match edit {
             Edit::Create { keys, policy, under, .. } => (keys, policy.as_deref(), under.clone()),
             Edit::Move { keys, under, .. } | Edit::Link { keys, under, .. } => (keys, None, under.clone()),
-            Edit::Set { name, keys, .. } => {
+            Edit::Set { name, under, keys, .. } => {
                 let own = plan.nodes.iter().find(|node| node.base == *name);
                 let own = own.and_then(|node| policies::by_number(node.policy)).map(|policy| policy.name);
                 let above = plan
                     .edges
                     .iter()
                     .find(|edge| plan.child_name(edge.child).split('@').next() == Some(name));
-                (keys, own, above.map(|edge| plan.nodes[edge.parent].base.clone()).unwrap_or_default())
+                let above = above.map(|edge| plan.nodes[edge.parent].base.clone());
+                (keys, own, under.clone().or(above).unwrap_or_default())
             }
             Edit::Destroy { .. } | Edit::Enclose { .. } | Edit::Default { .. } => return Ok(()),
         };

@@ -3,6 +3,7 @@
 mod divide;
 mod events;
 mod grants;
+mod parts;
 mod reconcile;
 mod request;
 mod seen;
@@ -132,8 +133,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             }
             Ask::Signal(_) => Err(Wrong::new("asker_must_be_the_system", "only root signals events")),
             Ask::List(_) => {
-                let requests = self.books.all().filter(|request| asker.acts_for(&request.owner));
-                Ok(Answer { requests: requests.map(Request::shown).collect(), ..Answer::new(State::Done) })
+                let theirs = self.books.all().filter(|request| asker.acts_for(&request.owner));
+                let ids: Vec<u64> = theirs.map(|request| request.id).collect();
+                Ok(Answer { requests: self.with_parts(&ids)?, ..Answer::new(State::Done) })
             }
             Ask::Rules(_) => Ok(Answer { rules: self.rules.shown(), ..Answer::new(State::Done) }),
             Ask::News(news) => {
@@ -233,8 +235,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     fn tell(&mut self, to: &Principal, id: Option<u64>, what: What, text: String, within_ms: Option<u64>) {
+        let has_mode = matches!(what, What::Granted | What::Changed);
+        let request = id.filter(|_| has_mode).and_then(|id| self.books.get(&id));
+        let mode = request.and_then(Request::mode).cloned();
         let notice = self.books.tell(to, id, what, text);
-        notice.within_ms = within_ms;
+        (notice.within_ms, notice.mode) = (within_ms, mode);
         self.told.push(notice.clone());
         self.revision += 1;
     }

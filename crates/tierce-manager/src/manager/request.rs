@@ -1,6 +1,6 @@
 //! A request comes, changes, and ends.
 
-use super::{Manager, Threads};
+use super::{Manager, ThreadInfo, Threads};
 use crate::ask::{Answer, Change, State, What, Wish};
 use crate::books::{Request, Target};
 use crate::in_force::InForce;
@@ -108,8 +108,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         })
     }
 
-    /// A thread that the asker may speak for, and that has no request.
-    fn thread(&self, asker: &Asker, tid: u32) -> Result<Target, Wrong> {
+    /// A thread that the asker may speak for.
+    pub(super) fn thread_of(&self, asker: &Asker, tid: u32) -> Result<ThreadInfo, Wrong> {
         let thread = self.threads.look(tid);
         let gone = || Wrong::new("thread_must_be_there", format!("there is no thread {tid}"));
         let thread = thread.ok_or_else(gone)?;
@@ -117,6 +117,12 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let message = format!("thread {tid} is not, in all its identities, of user {}", asker.uid);
             return Err(Wrong::new("thread_must_be_the_askers", message));
         }
+        Ok(thread)
+    }
+
+    /// A thread that the asker may speak for, and that has no request.
+    fn thread(&self, asker: &Asker, tid: u32) -> Result<Target, Wrong> {
+        let thread = self.thread_of(asker, tid)?;
         let has =
             |request: &&Request| matches!(request.target, Target::Thread { tid: its, .. } if its == tid);
         if let Some(request) = self.books.all().find(has) {

@@ -17,8 +17,10 @@ pub enum Edit {
         /// The node above.
         under: String,
         /// Parameters of the node, and of the edge to it.
+        #[serde(default)]
         keys: Keys,
         /// As `match`: any of these, all keys of it.
+        #[serde(default)]
         who: Vec<Keys>,
         /// Below a `per_cpu` node: on one CPU where there is room (`cpu = "any"`), unless `keys` name one. Of these CPUs; empty: of
         /// all. `None`: on every CPU.
@@ -39,8 +41,10 @@ pub enum Edit {
         /// Only of the edge to this parent.
         under: Option<String>,
         /// The parameters.
+        #[serde(default)]
         keys: Keys,
         /// Its threads from now on; empty: those that it has.
+        #[serde(default)]
         who: Vec<Keys>,
     },
     /// To another place.
@@ -48,12 +52,14 @@ pub enum Edit {
         /// A node, task or set.
         name: String,
         /// Not this node, but the tasks and sets directly below it.
+        #[serde(default)]
         tasks: bool,
         /// Only the edge to this parent; none: all of them.
         from: Option<String>,
         /// The node above from now on.
         under: String,
         /// Parameters of the edge; none: those it has, if the policy above is the same.
+        #[serde(default)]
         keys: Keys,
     },
     /// One more edge to a node, task or set: from another parent, or from another replica of the same parent.
@@ -63,6 +69,7 @@ pub enum Edit {
         /// The node above.
         under: String,
         /// Parameters of the edge.
+        #[serde(default)]
         keys: Keys,
     },
     /// What the node has becomes a budget that it shares with containers inside of it: `NAME-budget`, by fixed priorities. First the
@@ -76,6 +83,7 @@ pub enum Edit {
         /// Its name.
         name: String,
         /// Parameters of each thread; none: those it has, if the policy is the same.
+        #[serde(default)]
         keys: Keys,
     },
 }

@@ -4,7 +4,7 @@ use super::caller::{Action, Caller, Callers};
 use super::values::{read, table, Table};
 use crate::manager::way::Way;
 use std::sync::{Arc, Mutex, PoisonError};
-use tierce_manager::{Answer, Ask, Change, List, Mode, News, Notice, Which, Wrong};
+use tierce_manager::{Answer, Ask, Change, Divide, List, Mode, News, Notice, Which, Wrong};
 use zbus::blocking::fdo::DBusProxy;
 use zbus::blocking::Connection;
 use zbus::message::{Header, Message};
@@ -62,6 +62,19 @@ impl Manager1 {
         let modes = modes.iter().map(read).collect::<Result<Vec<Mode>, _>>()?;
         let change = Ask::Change(Change { id, modes });
         Ok(table(&self.ask(&header, Some(Action::Request), change)?.1))
+    }
+
+    /// Operations below a scheduler that belongs to the caller: what the socket's `divide` has.
+    fn divide(
+        &self,
+        id: u64,
+        edits: Vec<Table>,
+        dry_run: bool,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<Table, Refused> {
+        let edits = edits.iter().map(read).collect::<Result<_, _>>()?;
+        let divide = Ask::Divide(Divide { id, edits, dry_run });
+        Ok(table(&self.ask(&header, Some(Action::Request), divide)?.1))
     }
 
     /// A request ends.

@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use tierce_manager::{Mode, State, Wish};
+    use tierce_plan::Edit;
 
     #[test]
     fn a_wish_is_the_same_over_the_bus() {
@@ -116,6 +117,26 @@ mod tests {
             let table = Table::from([(key.to_string(), bad.try_into().unwrap())]);
             assert_eq!(read::<Wish>(&table).unwrap_err().rule, rule, "{key}");
         }
+    }
+
+    #[test]
+    fn an_operation_is_the_same_over_the_bus() {
+        let keys = vec![vec!["weight", "3"]];
+        let create = [
+            ("name", Value::from("video")),
+            ("policy", Value::from("fair")),
+            ("under", Value::from("")),
+            ("keys", Value::from(keys)),
+        ];
+        let edit = |create: HashMap<&str, Value<'static>>| {
+            Table::from([("create".to_string(), Value::from(create).try_into().unwrap())])
+        };
+        let read: Edit = super::read(&edit(create.clone().into())).unwrap();
+        let (name, policy, under) = ("video".into(), Some("fair".into()), "".into());
+        let keys = vec![("weight".into(), "3".into())];
+        assert_eq!(read, Edit::Create { name, policy, under, keys, who: Vec::new(), cpus: None });
+        let wrong = super::read::<Edit>(&edit(create[1..].iter().cloned().collect())).unwrap_err();
+        assert!(wrong.rule == "request_must_be_known" && wrong.message.contains("name"), "{wrong}");
     }
 
     #[test]
