@@ -577,6 +577,7 @@ mod tests {
                 granted: None,
                 reason: None,
                 ending: None,
+                divided: Vec::new(),
             });
         }
         answer
