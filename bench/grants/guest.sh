@@ -5,7 +5,14 @@
 
 printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:1003::/:/bin/sh\n' >>/etc/passwd
 begin run plan.toml || exit
-tierce-manager --books /out/books.json --rule limit-per-user --rule most-important-first 2>/out/manager.err &
+cat >rules.toml <<EOF
+[[rule]]
+name = "limit-per-user"
+[[rule]]
+name = "most-important-first"
+parameters = { everybody = true, grace_ms = 0 }
+EOF
+tierce-manager --books /out/books.json --config rules.toml 2>/out/manager.err &
 manager=$!
 sleep 2
 say churn "$(TIERCE_SEED=2 ./grants churn /out/books.json 100 "$1" 100 | tail -n 1)"

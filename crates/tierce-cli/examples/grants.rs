@@ -240,10 +240,11 @@ fn asked(request: Value) -> Result<Value> {
     served.map_err(|(rule, message)| anyhow::anyhow!("{rule}: {message}"))
 }
 
-/// Budgets of 0.5 to 5 % of a CPU, so that most fit and some do not.
+/// Budgets of 1 to 10 % of a CPU. Half of the threads have one: so most requests fit, some are more than a user may have, and for some others
+/// have to go.
 fn wish(draw: &mut Draw, tid: i32) -> Value {
     let period_ms = [10, 20, 50][draw.below(3)];
-    let modes = json!([{ "budget": format!("{}us", period_ms * (5 + draw.below(50))), "period": format!("{period_ms}ms"),
+    let modes = json!([{ "budget": format!("{}us", period_ms * (10 + draw.below(90))), "period": format!("{period_ms}ms"),
         "value": draw.below(9) }]);
     let owner = format!("user:{}", 1001 + draw.below(3));
     json!({ "request": "request", "thread": tid, "modes": modes, "owner": owner })
@@ -258,7 +259,7 @@ fn churn(books: &str, rate: u32, seconds: u64, every: u32) -> Result<ExitCode> {
     let tids = sleepers();
     let base = checker.trial()?;
     let mut held: BTreeMap<i32, u64> = BTreeMap::new();
-    let (mut granted, mut refused, mut ended) = (0u64, 0u64, 0u64);
+    let (mut granted, mut refused, mut ended, mut revoked) = (0u64, 0u64, 0u64, 0u64);
     let mut took = Vec::new();
     let (begun, gap) = (Instant::now(), Duration::from_secs(1) / rate);
     let mut number = 0;
@@ -286,6 +287,7 @@ fn churn(books: &str, rate: u32, seconds: u64, every: u32) -> Result<ExitCode> {
             // A rule has revoked it meanwhile, and it was not to wait.
             (true, None) if answer["error"]["rule"] == "request_must_exist" => {
                 held.remove(&tid);
+                revoked += 1;
             }
             _ => bail!("{request}: {answer}"),
         }
@@ -300,7 +302,7 @@ fn churn(books: &str, rate: u32, seconds: u64, every: u32) -> Result<ExitCode> {
     let per_second = u128::from(granted + ended) * 1_000 / lasted.as_millis().max(1);
     println!(
         "{}",
-        json!({ "granted": granted, "ended": ended, "refused": refused, "seconds": lasted.as_secs(), "per_second": per_second as u64,
+        json!({ "granted": granted, "ended": ended, "refused": refused, "revoked": revoked, "seconds": lasted.as_secs(), "per_second": per_second as u64,
             "compared_after_each": pictures, "checks": checker.checks, "wrong": checker.wrong,
             "request_to_grant_us": { "p50": percentile(&took, 50) as u64, "p99": percentile(&took, 99) as u64,
                 "max": took.last().copied().unwrap_or(0) as u64 } })
