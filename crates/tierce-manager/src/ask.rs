@@ -274,9 +274,12 @@ pub struct Notice {
     /// Until then something can be done about it, in ms from the notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u64>,
+    /// About which part of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
-/// What has happened to a request.
+/// What has happened to a request, or to another part of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -294,6 +297,8 @@ pub enum What {
     Ended,
     /// It did not get what it was promised.
     PromiseNotKept,
+    /// Jobs ended after their deadline.
+    DeadlineMissed,
     /// It is pending: nothing is there that it could have.
     Waits,
     /// A rule failed or ran into a bound.

@@ -371,8 +371,12 @@ fn answer(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out:
         "plan" => plan(live, &asked.value(), service),
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
         "snapshot" => {
-            let threads = asked.value()["threads"].as_u64().unwrap_or(0);
-            return say(&live.snapshot(threads as usize), out);
+            let request = asked.value();
+            let mut snapshot = live.snapshot(request["threads"].as_u64().unwrap_or(0) as usize);
+            if let Some(begin) = request["names_begin"].as_str() {
+                snapshot.keep_named(begin);
+            }
+            return say(&snapshot, out);
         }
         "status" => {
             let request = asked.value();

@@ -124,6 +124,11 @@ impl Server {
         }
     }
 
+    /// Somebody watches who acts for the system.
+    pub fn is_watched_by_system(&self) -> bool {
+        self.clients.iter().any(|client| client.watches && client.asker.is_system())
+    }
+
     /// Who is connected, beside the system.
     pub fn persons(&self) -> impl Iterator<Item = u32> + '_ {
         self.clients.iter().map(|client| client.person).filter(|person| *person != 0)
@@ -413,6 +418,7 @@ mod tests {
             what: What::Granted,
             text,
             within_ms: None,
+            part: None,
         };
         server.tell(&[notice(1001, "no".into()), notice(1000, "yes".into())]);
         let text = heard(&mut client);

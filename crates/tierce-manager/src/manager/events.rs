@@ -3,7 +3,7 @@
 use super::grants::{Guide, Place};
 use super::settle::OTHERS_ARE_TOLD;
 use super::{Later, Manager, Threads};
-use crate::ask::What;
+use crate::ask::{Notice, What};
 use crate::books::Request;
 use crate::in_force::InForce;
 use crate::principal::{Principal, NAMELESS};
@@ -13,17 +13,10 @@ use crate::wrong::Wrong;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use tierce_trace::{Violated, Violation};
 
-/// What was missing of a promise since the last look.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unkept {
-    /// Periods.
-    pub windows: u64,
-    /// What was missing in them.
-    pub missing_ns: u64,
-    /// Why, in the last of them.
-    pub why: String,
-}
+/// Events of parts of the plan, of requests and others.
+pub const VIOLATIONS: [&str; 2] = ["promise_not_kept", "deadline_missed"];
 
 const MS: u64 = 1_000_000;
 /// Events that one event may cause.
@@ -80,25 +73,34 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    /// The thread of a request has missed deadlines.
-    pub fn deadline_missed(&mut self, id: u64, misses: u64, now_ns: u64) {
-        if let Some(request) = self.books.requests.get(&id).cloned() {
-            self.signal_about("deadline_missed", &json!({ "misses": misses }), Some(&request), now_ns);
+    /// A part of the plan has received less than it was promised, or has missed deadlines. Who has asked for it is told, or else the
+    /// system, and rules hear of it. Only broken promises of requests are kept in the books: the others may come twice a second for ever.
+    pub fn violated(&mut self, violation: &Violation, now_ns: u64) {
+        let part = &violation.part;
+        let id = self.books.request_of(part).map(|request| request.id);
+        let request = id.and_then(|id| self.books.requests.get(&id).cloned());
+        let why = violation.why();
+        let (what, data) = match &violation.what {
+            Violated::Promise { parent, windows, missing_ns, .. } => (
+                What::PromiseNotKept,
+                json!({ "part": part, "parent": parent, "windows": windows, "missing_us": missing_ns / 1000, "why": why }),
+            ),
+            Violated::Deadline { misses, .. } => {
+                (What::DeadlineMissed, json!({ "part": part, "misses": misses, "why": why }))
+            }
+        };
+        let to = request.as_ref().map_or(Principal::System, |request| request.owner.clone());
+        match (id, what) {
+            (Some(_), What::PromiseNotKept) => {
+                self.tell(&to, id, what, violation.to_string(), None);
+            }
+            _ => {
+                let (number, text) = (self.books.last_notice(), violation.to_string());
+                let part = Some(part.clone());
+                self.told.push(Notice { number, to, id, what, text, within_ms: None, part });
+            }
         }
-    }
-
-    /// In so many more periods the thread or scheduler of a request has received less than it was promised. Its owner is told.
-    pub fn promise_not_kept(&mut self, id: u64, unkept: &Unkept, now_ns: u64) {
-        let Some(request) = self.books.requests.get(&id).cloned() else { return };
-        let Unkept { windows, missing_ns, why } = unkept;
-        let text = format!(
-            "{}.{:03} ms are missing in {windows} periods: {why}",
-            missing_ns / MS,
-            missing_ns % MS / 1000
-        );
-        self.tell_owner(id, What::PromiseNotKept, text, None);
-        let data = json!({ "windows": windows, "missing_us": missing_ns / 1000, "why": why });
-        self.signal_about("promise_not_kept", &data, Some(&request), now_ns);
+        self.signal_about(violation.event(), &data, request.as_ref(), now_ns);
     }
 
     /// What a program needs has been measured; `data` says of which and what.
@@ -126,7 +128,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             if !self.rules.heeds(&event) {
                 continue;
             }
-            let evaluated = self.evaluated(&event, data, request, now_ns);
+            let mut evaluated = self.evaluated(&event, data, request, now_ns);
+            if request.is_none() && VIOLATIONS.contains(&&*event) {
+                self.fail_once(&mut evaluated);
+            }
             self.decided(&event, &evaluated, None, now_ns);
             let decisions = evaluated.decisions.iter();
             again |= decisions.clone().any(|(_, _, decision)| decision.retry);
@@ -135,6 +140,16 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         if again {
             self.retry(now_ns);
+        }
+    }
+
+    /// A rule that fails when it is asked about a part of the plan may be asked twice a second: the same failure is told once.
+    fn fail_once(&mut self, evaluated: &mut Evaluated) {
+        let Some(wrong) = &evaluated.broken else { return };
+        if self.failed.as_ref() == Some(&wrong.message) {
+            evaluated.broken = None;
+        } else {
+            self.failed = Some(wrong.message.clone());
         }
     }
 

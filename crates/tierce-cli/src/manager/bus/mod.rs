@@ -19,7 +19,7 @@ pub use way::Asked;
 use crate::manager::rates::Rates;
 use anyhow::{Context, Result};
 use caller::Callers;
-use manager1::Manager1;
+use manager1::{Manager1, Watchers};
 use realtime_kit::RealtimeKit1;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -54,6 +54,7 @@ pub struct Bus {
     asked: Receiver<Asked>,
     woken: UnixStream,
     notices: SyncSender<Vec<Notice>>,
+    watchers: Watchers,
 }
 
 impl Bus {
@@ -67,8 +68,11 @@ impl Bus {
         let (notices, told) = sync_channel(NOTICES_MAX);
         let way = Way::new(asks, wakes);
         let thread = std::thread::Builder::new().name("manager-bus".into());
-        thread.spawn(move || stay(&config, &rates, &way, &told, exit)).context("a thread for the bus")?;
-        Ok(Bus { asked, woken, notices })
+        let watchers = Watchers::default();
+        let theirs = watchers.clone();
+        let stays = move || stay(&config, &rates, &way, (&told, &theirs), exit);
+        thread.spawn(stays).context("a thread for the bus")?;
+        Ok(Bus { asked, woken, notices, watchers })
     }
 
     /// The next request, if there is one.
@@ -76,6 +80,11 @@ impl Bus {
         let mut block = [0; 64];
         while matches!(std::io::Read::read(&mut &self.woken, &mut block), Ok(1..)) {}
         self.asked.try_recv().ok()
+    }
+
+    /// Somebody who acts for the system watches.
+    pub fn is_watched_by_system(&self) -> bool {
+        self.watchers.are_of_system()
     }
 
     /// Who watches is told.
@@ -92,8 +101,11 @@ impl AsRawFd for Bus {
     }
 }
 
+/// Notices, and who gets them.
+type Told<'t> = (&'t Receiver<Vec<Notice>>, &'t Watchers);
+
 /// On the bus, again after it was lost.
-fn stay(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) {
+fn stay(config: &Config, rates: &Rates, way: &Way, told: Told, exit: fn()) {
     let mut before = String::new();
     loop {
         match serve(config, rates, way, told, exit) {
@@ -110,11 +122,11 @@ fn stay(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>,
     }
 }
 
-fn serve(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) -> Result<()> {
+fn serve(config: &Config, rates: &Rates, way: &Way, (told, watchers): Told, exit: fn()) -> Result<()> {
     let asking = Builder::system()?.method_timeout(PATIENCE).build()?;
     let callers = Arc::new(Callers::new(asking, config.access.clone(), rates.clone()));
-    let manager = Manager1::new(callers.clone(), way.clone());
-    let watchers = manager.watchers();
+    let manager = Manager1::new(callers.clone(), way.clone(), watchers.clone());
+    let asked = callers.clone();
     let wakes = way.clone();
     // Who asks for it has the answer first.
     let exit = move || {
@@ -147,6 +159,7 @@ fn serve(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
+        watchers.look(|name| asked.is_there(name));
         if ended.try_recv().is_err_and(|error| error == TryRecvError::Disconnected) {
             eprintln!("tierce: the bus has hung up");
             return Ok(());
