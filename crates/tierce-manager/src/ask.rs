@@ -299,6 +299,8 @@ pub enum What {
     PromiseNotKept,
     /// Jobs ended after their deadline.
     DeadlineMissed,
+    /// A thread no longer matches it.
+    MatchEnded,
     /// It is pending: nothing is there that it could have.
     Waits,
     /// A rule failed or ran into a bound.

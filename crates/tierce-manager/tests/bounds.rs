@@ -5,7 +5,7 @@ use common::*;
 use serde_json::{json, Value};
 use std::time::{Duration, Instant};
 use tierce_manager::rules::{cpu_time, to_rule, Known, EVENT, STACK};
-use tierce_manager::{Ask, Asker, Principal, Rules, State, What, Which};
+use tierce_manager::{Ask, Asker, Principal, Rules, State, Unmatched, What, Which};
 use tierce_trace::{Missed, Unkept, Violated, Violation};
 
 /// Rules run on a large stack, as they do in the manager.
@@ -302,6 +302,40 @@ fn rules_and_the_system_hear_of_parts_that_nobody_has_asked_for() {
         assert!(told(&missed("grant-77", 1))[0].starts_with("system DeadlineMissed"));
         let notices = &manager.books().notices;
         assert!(notices.iter().all(|it| !matches!(it.what, What::DeadlineMissed | What::PromiseNotKept)));
+    });
+}
+
+/// Who loses a thread is told: a thread that leaves what it matched.
+#[test]
+fn rules_and_the_owner_hear_of_threads_that_no_longer_match() {
+    on_a_large_stack(|| {
+        let text = "fn match_ended(it) { #{ say: `${it.data.comm} left ${it.data.part}` } }";
+        let mut manager = manager(ONE, &[("all".to_string(), text.to_string(), Value::Null)]);
+        manager.turn(NOW).unwrap();
+        granted(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+        manager.take_notices();
+        let thread = |name: &str| Unmatched {
+            tid: 7,
+            comm: "web-1".into(),
+            name: name.into(),
+            by: "cgroup = \"web\"".into(),
+            why: "its cgroup is \"other\"; it is in the default node".into(),
+        };
+        manager.match_ended(&thread("web"), NOW);
+        manager.match_ended(&thread("grant-1"), NOW);
+        let notices = manager.take_notices();
+        let ended: Vec<_> =
+            notices.iter().map(|it| format!("{} {:?}: {}", it.to, it.what, it.text)).collect();
+        let text = "(cgroup = \"web\"): its cgroup is \"other\"; it is in the default node";
+        assert_eq!(
+            ended,
+            [
+                format!("system MatchEnded: thread 7 (web-1) no longer matches web {text}"),
+                "system Said: all: web-1 left web".into(),
+                format!("user:1000 MatchEnded: thread 7 (web-1) no longer matches grant-1 {text}"),
+                "system Said: all: web-1 left grant-1".into(),
+            ]
+        );
     });
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_manager::{InForce, Wrong, PREFIX};
+use tierce_manager::{InForce, Unmatched, Wrong, PREFIX};
 use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
 use tierce_scx::socket::{Connection, Served};
 use tierce_trace::Snapshot;
@@ -63,6 +63,12 @@ struct Status {
     cpus: u32,
 }
 
+#[derive(Default, Deserialize)]
+struct Ended {
+    last: u64,
+    threads: Vec<Unmatched>,
+}
+
 impl Control {
     pub fn new(path: PathBuf) -> Self {
         Self { path, connection: None, cpus: 0, seen: None, seen_at: None }
@@ -94,6 +100,12 @@ impl Control {
     /// What each part with such a name has received so far, and each node above it.
     pub fn snapshot(&mut self, names_begin: &str) -> Result<Snapshot, Wrong> {
         self.asked(&json!({ "request": "snapshot", "names_begin": names_begin }))
+    }
+
+    /// Threads that no longer match parts to which something was promised, after the one of this number; and the last number.
+    pub fn unmatched(&mut self, after: u64) -> Result<(u64, Vec<Unmatched>), Wrong> {
+        let answer: Ended = self.asked(&json!({ "request": "match_ended", "after": after }))?;
+        Ok((answer.last, answer.threads))
     }
 
     fn resolved(&self, answer: &Answer) -> Result<Plan, Wrong> {

@@ -32,8 +32,8 @@ use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
 use tierce_manager::{
-    Answer, Ask, Asker, Books, InForce, Notice, Principal, What, Writer, Wrong, LISTEN, NAMELESS, PREFIX,
-    VIOLATIONS,
+    Answer, Ask, Asker, Books, InForce, Notice, Principal, What, Writer, Wrong, LISTEN, NAMELESS,
+    PART_EVENTS, PREFIX,
 };
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
@@ -207,8 +207,8 @@ struct Daemon<'a> {
     away: Option<String>,
     /// What any user can take by a name in the plan in force has been said.
     told_forgeable: bool,
-    /// Broken promises and missed deadlines: what was counted at the last look.
-    violations: Option<Violations>,
+    /// Broken promises and missed deadlines that were counted at the last look, and the number of the last thread that no longer matched.
+    violations: Option<(Violations, u64)>,
     /// Of all parts of the plan, or only of those of requests.
     sees_all: bool,
     users: BTreeSet<u32>,
@@ -265,24 +265,29 @@ impl<'a> Daemon<'a> {
     fn look(&mut self, system_watches: bool) {
         self.looked = Instant::now();
         self.turn();
-        let heeded = VIOLATIONS.iter().any(|event| self.manager.heeds_of_system(event));
+        let heeded = PART_EVENTS.iter().any(|event| self.manager.heeds_of_system(event));
         let sees_all = system_watches || heeded;
         if self.away.is_some() || !sees_all && self.manager.books().requests.is_empty() {
             self.violations = None;
             return;
         }
         let names_begin = if sees_all { "" } else { PREFIX };
-        let Ok(snapshot) = self.manager.in_force().snapshot(names_begin) else { return };
         let saw_all = std::mem::replace(&mut self.sees_all, sees_all);
-        let Some(violations) = &mut self.violations else {
+        let is_meant = |part: &str| saw_all || part.starts_with(PREFIX);
+        let Ok(snapshot) = self.manager.in_force().snapshot(names_begin) else { return };
+        let before = self.violations.as_ref().map_or(u64::MAX, |(_, unmatched)| *unmatched);
+        let Ok((last, unmatched)) = self.manager.in_force().unmatched(before) else { return };
+        let Some((violations, before)) = &mut self.violations else {
             // What was before is nobody's news.
-            self.violations.insert(Violations::default()).since(&snapshot);
+            self.violations.insert((Violations::default(), last)).0.since(&snapshot);
             return;
         };
-        for violation in violations.since(&snapshot) {
-            if saw_all || violation.part.starts_with(PREFIX) {
-                self.manager.violated(&violation, now_ns());
-            }
+        *before = last;
+        for violation in violations.since(&snapshot).iter().filter(|it| is_meant(&it.part)) {
+            self.manager.violated(violation, now_ns());
+        }
+        for thread in unmatched.iter().filter(|it| is_meant(&it.name)) {
+            self.manager.match_ended(thread, now_ns());
         }
     }
 

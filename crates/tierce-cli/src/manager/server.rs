@@ -410,7 +410,10 @@ mod tests {
         let mut server = Server::bind(&place("watches"), rates()).unwrap();
         let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n");
         assert!(text.contains("\"ok\":true"), "{text}");
+        be(&mut server.clients[0], 0);
+        assert!(server.is_watched_by_system());
         be(&mut server.clients[0], 1000);
+        assert!(!server.is_watched_by_system());
         let notice = |uid: u32, text: String| Notice {
             number: 1,
             to: Principal::User(uid),

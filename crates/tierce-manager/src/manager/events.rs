@@ -10,13 +10,29 @@ use crate::principal::{Principal, NAMELESS};
 use crate::proposal::Proposal;
 use crate::rules::{Evaluated, Timer};
 use crate::wrong::Wrong;
+use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tierce_trace::{Violated, Violation};
 
-/// Events of parts of the plan, of requests and others.
-pub const VIOLATIONS: [&str; 2] = ["promise_not_kept", "deadline_missed"];
+/// Events of parts of the plan, whether anybody has asked for them or not.
+pub const PART_EVENTS: [&str; 3] = ["promise_not_kept", "deadline_missed", "match_ended"];
+
+/// A thread that no longer matches a part to which something is promised.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Unmatched {
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// The part.
+    pub name: String,
+    /// By which keys and values it matched.
+    pub by: String,
+    /// What of it does not fit any more, and where it is now.
+    pub why: String,
+}
 
 const MS: u64 = 1_000_000;
 /// Events that one event may cause.
@@ -77,8 +93,6 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// system, and rules hear of it. Only broken promises of requests are kept in the books: the others may come twice a second for ever.
     pub fn violated(&mut self, violation: &Violation, now_ns: u64) {
         let part = &violation.part;
-        let id = self.books.request_of(part).map(|request| request.id);
-        let request = id.and_then(|id| self.books.requests.get(&id).cloned());
         let why = violation.why();
         let (what, data) = match &violation.what {
             Violated::Promise { parent, windows, missing_ns, .. } => (
@@ -89,18 +103,35 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 (What::DeadlineMissed, json!({ "part": part, "misses": misses, "why": why }))
             }
         };
+        self.part_event(violation.event(), part, (what, violation.to_string()), &data, now_ns);
+    }
+
+    /// A thread no longer matches a part to which something is promised. Who is told, and that it is not kept, is as above.
+    pub fn match_ended(&mut self, thread: &Unmatched, now_ns: u64) {
+        let Unmatched { tid, comm, name, by, why } = thread;
+        let text = format!("thread {tid} ({comm}) no longer matches {name} ({by}): {why}");
+        let data = json!({ "part": name, "tid": tid, "comm": comm, "by": by, "why": why });
+        self.part_event("match_ended", name, (What::MatchEnded, text), &data, now_ns);
+    }
+
+    fn part_event(
+        &mut self,
+        event: &str,
+        part: &str,
+        (what, text): (What, String),
+        data: &Value,
+        now_ns: u64,
+    ) {
+        let id = self.books.request_of(part).map(|request| request.id);
+        let request = id.and_then(|id| self.books.requests.get(&id).cloned());
         let to = request.as_ref().map_or(Principal::System, |request| request.owner.clone());
-        match (id, what) {
-            (Some(_), What::PromiseNotKept) => {
-                self.tell(&to, id, what, violation.to_string(), None);
-            }
-            _ => {
-                let (number, text) = (self.books.last_notice(), violation.to_string());
-                let part = Some(part.clone());
-                self.told.push(Notice { number, to, id, what, text, within_ms: None, part });
-            }
+        if id.is_some() && what == What::PromiseNotKept {
+            self.tell(&to, id, what, text, None);
+        } else {
+            let (number, part) = (self.books.last_notice(), Some(part.to_string()));
+            self.told.push(Notice { number, to, id, what, text, within_ms: None, part });
         }
-        self.signal_about(violation.event(), &data, request.as_ref(), now_ns);
+        self.signal_about(event, data, request.as_ref(), now_ns);
     }
 
     /// What a program needs has been measured; `data` says of which and what.
@@ -129,7 +160,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 continue;
             }
             let mut evaluated = self.evaluated(&event, data, request, now_ns);
-            if request.is_none() && VIOLATIONS.contains(&&*event) {
+            if request.is_none() && PART_EVENTS.contains(&&*event) {
                 self.fail_once(&mut evaluated);
             }
             self.decided(&event, &evaluated, None, now_ns);

@@ -18,7 +18,7 @@ use crate::proposal::Proposal;
 use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
-pub use events::VIOLATIONS;
+pub use events::{Unmatched, PART_EVENTS};
 use seen::Seen;
 use std::collections::VecDeque;
 use std::rc::Rc;
