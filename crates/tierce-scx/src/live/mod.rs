@@ -116,7 +116,7 @@ pub struct Live {
     /// What was done to the plan and is not in its text yet.
     unwritten: Option<unwritten::Unwritten>,
     notices: Vec<LeftOut>,
-    unmatched: unmatched::Unmatched,
+    unmatched: unmatched::Unmatched<LeftOut>,
     stats: Stats,
     measure: Option<Measure>,
     /// How long the chains of the plan take.
@@ -261,6 +261,16 @@ impl Live {
     /// Who was left out since last asked.
     pub fn take_left_out(&mut self) -> Vec<LeftOut> {
         std::mem::take(&mut self.notices)
+    }
+
+    /// Who no longer matches, since last asked.
+    pub fn take_unmatched(&mut self) -> Vec<LeftOut> {
+        self.unmatched.take()
+    }
+
+    /// The number of the last one, and those after `number`, of which the last 256 are known.
+    pub fn unmatched_after(&self, number: u64) -> (u64, Vec<&LeftOut>) {
+        self.unmatched.after(number)
     }
 
     /// Threads bound to entries of the plan: thread, name of the task or set.
