@@ -146,8 +146,7 @@ mod tests {
         let before = json!([audio(4, 1, 2, 3), video()]);
         let mut status = json!({ "promises": [audio(104, 1, 5, 103), video()] });
         add_last(&before, &mut status["promises"]);
-        let expected = "\
-                                 since the plan is in force                                       since the table before
+        let expected = "                                 since the plan is in force                                       since the table before
 part         under       budget  windows  promised  received  least  not kept  misses  throttles  windows  promised  received  not kept  misses  throttles  why
 audio (811)  rt     2ms in 10ms      104    208 ms    207 ms   1 ms         1       5        103      100    200 ms    200 ms         0       3        100  stolen
 video        rt     2ms in 10ms        -         -         -      -         -       -          3        -         -         -         -       -          0
