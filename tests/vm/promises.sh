@@ -13,6 +13,8 @@ counted() {
 	kill -CONT $kept
 }
 
+mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
+mkdir -p /sys/fs/cgroup/web /sys/fs/cgroup/elsewhere
 begin promises promises.toml --metrics 9464 --metrics-threads 50 || exit
 meter spin --name kept --time 300s >/dev/null &
 kept=$!
@@ -20,6 +22,8 @@ meter spin --name taken --time 300s >/dev/null &
 taken=$!
 meter cyclic --name sleeper --interval 7ms --time 300s >/dev/null &
 sleeper=$!
+tierce job --name over --period 50ms --work 3ms --for 300s >/dev/null &
+over=$!
 meter pingpong --cpu 0 --count 10000000 >/dev/null &
 left=$!
 meter pingpong --cpu 1 --count 10000000 >/dev/null &
@@ -47,5 +51,39 @@ tierce status --watch --times 2 >/out/watch.txt
 wget -q -O /out/metrics.txt http://127.0.0.1:9464/metrics
 tierce status --metrics /out/metrics.prom
 tierce top --json --interval 500ms --times 3 --threads >/out/top.jsonl
-kill $kept $taken $sleeper $left
+kill $left
+
+# heard FILE WORDS: waits until the file has them
+heard() {
+	tries=0
+	until grep -q "$2" "$1" || [ $tries -ge 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
+# A rule hears of parts that nobody has asked for, and so does who watches for the system.
+meter spin --name pages --time 300s >/dev/null &
+pages=$!
+echo $pages >/sys/fs/cgroup/web/cgroup.procs
+tierce manager --no-bus --rule heard.rhai --books /out/books.json 2>/out/manager.err &
+manager=$!
+tries=0
+until tierce request --list >/dev/null 2>&1 || [ $tries -ge 50 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
+tierce request --watch --json >/out/heard.jsonl &
+watcher=$!
+sleep 1
+meter spin --name above --policy fifo:10 --cpu 1 --time 45ms >/dev/null
+heard /out/heard.jsonl 'rule heard: taken'
+heard /out/heard.jsonl 'rule heard: over'
+echo $pages >/sys/fs/cgroup/elsewhere/cgroup.procs
+heard /out/heard.jsonl 'rule heard: pages'
+heard /out/promises.err 'over: .* missed the deadline'
+say moved $pages
+kill $watcher $manager
+wait $manager
+kill $kept $taken $sleeper $over $pages
 finish TERM

@@ -886,6 +886,82 @@ fn security() {
     boot.assert_ended("security");
 }
 
+/// A copy of a node with a budget for each cgroup: held to it, whatever it runs, and gone with the cgroup.
+#[test]
+fn cgroups() {
+    let boot = Boot::run("cgroups.sh", 1, "7.0.13", Some("--deterministic"), &["cgroups.toml"]);
+    let copies = |status: &str| -> Vec<(String, String)> {
+        let list = boot.got(status)["copies"].as_array().unwrap().clone();
+        let text = |copy: &Value, key: &str| copy[key].as_str().unwrap().to_string();
+        list.iter().map(|copy| (text(copy, "node"), text(copy, "cgroup"))).collect()
+    };
+    let assert_copies = |status: &str, expected: &[(&str, &str)]| {
+        let copies = copies(status);
+        let copies: Vec<_> = copies.iter().map(|(node, whose)| (node.as_str(), whose.as_str())).collect();
+        assert_eq!(copies, expected, "{status}");
+    };
+    let number = |key: &str| boot.got("tids")[key].as_u64().unwrap();
+    let [one, two, three, four] = ["one", "two", "three", "four"].map(number);
+    let bound = |status: &str, name: &str| -> Vec<u64> {
+        let threads = boot.got(status)["threads"].as_array().unwrap();
+        let its = threads.iter().filter(|thread| thread["name"] == name);
+        its.map(|thread| thread["tid"].as_u64().unwrap()).collect()
+    };
+    // The CPU time of each thread, in percent.
+    let shares = |scenario: &str| -> Vec<f64> {
+        let got = boot.got(scenario);
+        let list = |key: &str| -> Vec<f64> {
+            got[key].as_array().unwrap().iter().map(|us| us.as_f64().unwrap()).collect()
+        };
+        let ms = boot.number(scenario, "/ms");
+        let shares: Vec<f64> = list("after")
+            .iter()
+            .zip(list("before"))
+            .map(|(after, before)| (after - before) / ms / 10.0)
+            .collect();
+        println!("{scenario}: {shares:.1?}");
+        shares
+    };
+    let near = |share: f64, expected: f64| {
+        assert!((share - expected).abs() < 0.6, "{share} % in place of {expected} %")
+    };
+
+    // They come with their threads, and what is below the cgroup belongs to it.
+    assert_copies("none", &[]);
+    assert_copies("first", &[("tenant#0", "shop/a")]);
+    assert_eq!(bound("first", "work#0"), [one, two]);
+    let (a, b) = (("tenant#0", "shop/a"), ("tenant#1", "shop/b"));
+    assert_copies("two", &[a, b]);
+    assert_eq!(bound("two", "work#1"), [three]);
+    let shown = std::fs::read_to_string(boot.out.join("status.txt")).unwrap();
+    println!("{shown}");
+    assert!(shown.contains("  tenant#0 is for cgroup shop/a\n  tenant#1 is for cgroup shop/b\n"), "{shown}");
+    // Two threads share the budget of one cgroup; the rest is for all others.
+    let got = shares("two-shares");
+    near(got[0] + got[1], 20.0);
+    near(got[2], 20.0);
+    assert!(got[3] > 50.0, "{got:?}");
+
+    // A thread that moves to another cgroup has that one's budget. Without a copy it is left out.
+    assert_copies("three", &[a, b, ("tenant#2", "shop/c")]);
+    assert_eq!((bound("three", "work#0"), bound("three", "work#2")), (vec![one], vec![two]));
+    assert_copies("full", &[a, b, ("tenant#2", "shop/c")]);
+    let out = &boot.got("full")["left_out"][0];
+    assert_eq!((&out["tid"], &out["comm"]), (&json!(four), &json!("in-d")));
+    assert!(out["why"].as_str().unwrap().contains("for 3 cgroups"), "{out}");
+
+    // One goes, and the next in line has its copy.
+    assert_copies("next", &[a, ("tenant#1", "shop/d"), ("tenant#2", "shop/c")]);
+    assert_eq!(boot.got("next")["left_out"], json!([]));
+    let got = shares("next-shares");
+    got[..3].iter().for_each(|share| near(*share, 20.0));
+    assert_copies("gone", &[("tenant#1", "shop/d"), ("tenant#2", "shop/c")]);
+    assert_copies("again", &[a, ("tenant#1", "shop/d"), ("tenant#2", "shop/c")]);
+    shares("again-shares")[..3].iter().for_each(|share| near(*share, 20.0));
+    boot.assert_ended("cgroups");
+    boot.assert_no_leak("cgroups");
+}
+
 /// Threads of SCHED_FIFO and SCHED_RR below 4 ms in 10 ms: by priority, in turns, and what they were before when it is over.
 #[test]
 fn classes() {
@@ -1011,7 +1087,8 @@ fn edges_of_classes(boot: &Boot) {
 fn promises() {
     let trouble = trouble_program();
     let programs = [trouble.to_str().unwrap()];
-    let boot = Boot::with("promises.sh", 2, "7.0.13", Some("--deterministic"), &["promises.toml"], &programs);
+    let files = ["promises.toml", "heard.rhai"];
+    let boot = Boot::with("promises.sh", 2, "7.0.13", Some("--deterministic"), &files, &programs);
     let row = |scenario: &str, name: &str| {
         let rows = boot.got(scenario)["status"]["promises"].as_array().unwrap();
         rows.iter().find(|row| row["name"] == name).cloned().unwrap()
@@ -1054,9 +1131,19 @@ fn promises() {
 
     // The same in the report, and as a table.
     let task = report.tasks.iter().find(|task| task.name == "taken").unwrap();
-    assert_eq!(task.under[0].promise.unwrap().not_kept, count("above", "taken", "not_kept"));
+    let again = task.under[0].promise.unwrap().not_kept - count("above", "taken", "not_kept");
+    assert!((3..=5).contains(&again), "the same once more: {again}");
     let table = std::fs::read_to_string(boot.out.join("watch.txt")).unwrap();
     assert_eq!(table.lines().filter(|line| line.starts_with("kept ")).count(), 2, "{table}");
+    let cells = |name: &str| -> Vec<&str> {
+        let line = table.lines().rfind(|line| line.starts_with(name)).unwrap();
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    };
+    let number = |name: &str, at: usize| cells(name)[at].parse::<u64>().unwrap();
+    // In the second between the tables: periods of `kept`, jobs of `over` that were late.
+    assert!((95..=110).contains(&number("kept ", 10)), "{table}");
+    assert!((17..=23).contains(&number("over ", 14)), "{table}");
+    assert!(number("over ", 8) > 80 && number("kept ", 3) > 300, "{table}");
 
     // What `tierce top` shows: `kept` received what it was promised, no time is lost, and threads without a name are one row.
     let lines = std::fs::read_to_string(boot.out.join("top.jsonl")).unwrap();
@@ -1103,6 +1190,51 @@ fn promises() {
         number(&file, r#"tierce_received_seconds_total{part="kept",kind="task",parent="rt@0"}"#) >= received
     );
     boot.assert_ended("promises");
+    assert_heard(&boot);
+}
+
+/// What is said of parts that nobody has asked for: by the loader, to a rule of the manager, and to who watches for the system.
+fn assert_heard(boot: &Boot) {
+    let pages = boot.got("moved");
+    let read = |name: &str| std::fs::read_to_string(boot.out.join(name)).unwrap();
+    let said = read("promises.err");
+    println!("{said}");
+    let has =
+        |begin: &str, end: &str| said.lines().any(|line| line.starts_with(begin) && line.ends_with(end));
+    let overrun = "missed the deadline: overrun: it had all of its budget";
+    assert!(has("tierce: over: ", overrun), "{said}");
+    assert!(!said.contains("over below rt"), "each promise to it was kept: {said}");
+    let stolen = |line: &str| ["stolen", "the CPU was away"].iter().any(|why| line.ends_with(why));
+    let taken = "tierce: taken below rt@1: less than promised in ";
+    assert!(said.lines().any(|line| line.starts_with(taken) && stolen(line)), "{said}");
+    let why = "its cgroup is \"elsewhere\"; it is in the default node";
+    let moved = format!("match_ended: thread {pages} (pages) no longer matches pages: {why}");
+    assert!(said.contains(&moved), "{said}");
+
+    let told = read("heard.jsonl");
+    println!("{told}");
+    let told = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take());
+    let told: Vec<Value> = told.collect();
+    let notice = |what: &str, part: &str| -> String {
+        let found = told.iter().find(|notice| notice["what"] == what && notice["part"] == part);
+        found.unwrap_or_else(|| panic!("no {what} of {part}"))["text"].as_str().unwrap().to_string()
+    };
+    let begins = |text: String, begin: &str| assert!(text.starts_with(begin), "{text}");
+    begins(notice("promise_not_kept", "taken"), "taken below rt@1: less than promised in ");
+    assert!(notice("deadline_missed", "over").ends_with(overrun));
+    assert!(notice("match_ended", "pages").ends_with(why));
+    for (part, event) in [
+        ("taken", "promise_not_kept: "),
+        ("over", "deadline_missed: overrun"),
+        ("pages", "match_ended: its cgroup"),
+    ] {
+        let rule = format!("heard: rule heard: {part}: {event}");
+        let texts = || told.iter().filter(|notice| notice["what"] == "said").map(|it| it["text"].to_string());
+        assert!(texts().any(|text| text.contains(&rule)), "no {rule} in {:?}", texts().collect::<Vec<_>>());
+    }
+    // A notice that is not kept is for those who watch, and the books do not grow.
+    let books: Value = serde_json::from_str(&read("books.json")).unwrap();
+    assert!(!books["notices"].to_string().contains("less than promised"), "{}", books["notices"]);
 }
 
 /// Two CPUs that run at once: storms, moves, faults of the scheduler itself.

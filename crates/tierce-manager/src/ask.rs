@@ -316,9 +316,12 @@ pub struct Notice {
     /// Granted or changed: what it has now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// About which part of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
-/// What has happened to a request.
+/// What has happened to a request, or to another part of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -336,6 +339,10 @@ pub enum What {
     Ended,
     /// It did not get what it was promised.
     PromiseNotKept,
+    /// Jobs ended after their deadline.
+    DeadlineMissed,
+    /// A thread no longer matches it.
+    MatchEnded,
     /// It is pending: nothing is there that it could have.
     Waits,
     /// A rule failed or ran into a bound.

@@ -308,6 +308,11 @@ impl Books {
         std::iter::successors(outer(id), |id| outer(*id)).take(self.requests.len()).count()
     }
 
+    /// Number of the last notice; 0 before the first.
+    pub fn last_notice(&self) -> u64 {
+        self.next_notice.saturating_sub(1)
+    }
+
     /// Told to a principal, and kept.
     pub fn tell(&mut self, to: &Principal, id: Option<u64>, what: What, text: String) -> &mut Notice {
         let number = self.next_notice;
@@ -323,6 +328,7 @@ impl Books {
             text,
             within_ms: None,
             mode: None,
+            part: None,
         });
         let last = self.notices.len() - 1;
         &mut self.notices[last]

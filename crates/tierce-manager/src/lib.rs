@@ -34,7 +34,7 @@ pub use ask::{
 pub use books::{Books, Held, Request, Taken, Target, Writer, PREFIX};
 pub use check::check;
 pub use in_force::{InForce, InMemory};
-pub use manager::{Limits, Manager, ThreadInfo, Threads, Unkept};
+pub use manager::{Limits, Manager, ThreadInfo, Threads, Unmatched, PART_EVENTS};
 pub use mode::{Mode, MODES_MAX, VALUE_MAX};
 pub use principal::{Asker, Principal, NAMELESS};
 pub use rules::Rules;

@@ -5,7 +5,8 @@ use common::*;
 use serde_json::{json, Value};
 use std::time::{Duration, Instant};
 use tierce_manager::rules::{cpu_time, to_rule, Known, EVENT, STACK};
-use tierce_manager::{Ask, Asker, Principal, Rules, State, Unkept, What, Which};
+use tierce_manager::{Ask, Asker, Principal, Rules, State, Unmatched, What, Which};
+use tierce_trace::{Missed, Unkept, Violated, Violation};
 
 /// Rules run on a large stack, as they do in the manager.
 fn on_a_large_stack(test: impl FnOnce() + Send + 'static) {
@@ -229,22 +230,123 @@ fn rules_signal_events_and_wait_for_them_and_never_without_end() {
         manager.turn(NOW + 50 * MS).unwrap();
         assert_eq!(said(&mut manager), ["events: later"]);
         let id = asked(&mut manager, 1000, 11, &[("1ms/10ms", 0)], State::Granted).about.unwrap().id;
-        manager.deadline_missed(id, 3, NOW);
+        assert_eq!(id, 1);
+        manager.violated(&missed("grant-1", 3), NOW);
         manager.signal("calibrated", &json!({ "program": "player" }), NOW);
         assert_eq!(said(&mut manager), ["events: 1 missed 3", "events: player"]);
-        let unkept = Unkept { windows: 2, missing_ns: 1_234_567, why: "stolen".into() };
-        manager.promise_not_kept(id, &unkept, NOW);
-        manager.promise_not_kept(id + 1, &unkept, NOW); // nobody's
+        manager.violated(&unkept("grant-1", 2), NOW);
         let notices = manager.take_notices();
         let told: Vec<_> = notices.iter().map(|it| (it.what, it.to.to_string(), it.text.as_str())).collect();
         assert_eq!(
             told,
             [
-                (What::PromiseNotKept, "user:1000".into(), "1.234 ms are missing in 2 periods: stolen"),
+                (
+                    What::PromiseNotKept,
+                    "user:1000".into(),
+                    "grant-1 below rt: less than promised in 2 periods, 1.235 ms missing: stolen"
+                ),
                 (What::Said, "system".into(), "events: 2 of 1: stolen")
             ]
         );
     });
+}
+
+fn missed(part: &str, misses: u64) -> Violation {
+    let why = Missed::Overrun { of: part.into() };
+    Violation { part: part.into(), what: Violated::Deadline { misses, why } }
+}
+
+fn unkept(part: &str, windows: u64) -> Violation {
+    let (parent, missing_ns, why) = ("rt".into(), 1_234_567, Some(Unkept::Stolen));
+    Violation { part: part.into(), what: Violated::Promise { parent, windows, missing_ns, why } }
+}
+
+/// Of the plan's own parts rules and the system hear, with no request; nothing of that is kept, as it may come twice a second.
+#[test]
+fn rules_and_the_system_hear_of_parts_that_nobody_has_asked_for() {
+    on_a_large_stack(|| {
+        let all = r#"
+            fn deadline_missed(it) { if it.request == () { #{ say: it.data.part + ": " + it.data.why + ", " + it.data.misses } } }
+            fn promise_not_kept(it) { #{ say: `${it.data.part} below ${it.data.parent}: ${it.data.windows}, ${it.data.missing_us}, ${it.request}` } }
+        "#;
+        let of_requests = "fn deadline_missed(it) { #{ say: \"of \" + it.request.id } }";
+        let rule = |name: &str, text: &str| (name.to_string(), text.to_string(), Value::Null);
+        let mut manager = manager(ONE, &[rule("all", all), rule("of_requests", of_requests)]);
+        manager.turn(NOW).unwrap();
+        granted(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+        manager.take_notices();
+        let mut told = |violation: &Violation| -> Vec<String> {
+            manager.violated(violation, NOW);
+            let notices = manager.take_notices();
+            notices.iter().map(|it| format!("{} {:?} {:?}: {}", it.to, it.what, it.part, it.text)).collect()
+        };
+        let promise = told(&unkept("audio", 2));
+        assert_eq!(
+            promise,
+            [
+                "system PromiseNotKept Some(\"audio\"): audio below rt: less than promised in 2 periods, 1.235 ms missing: stolen",
+                "system Said None: all: audio below rt: 2, 1234, ",
+            ]
+        );
+        // The other rule heeds only what has a request. It fails, which hinders nobody, and is said once.
+        let first = told(&missed("audio", 3));
+        let miss = "system DeadlineMissed Some(\"audio\"): audio: 3 jobs missed the deadline: overrun: it had all of its budget";
+        assert_eq!(first[..2], [miss, "system Said None: all: audio: overrun, 3"]);
+        assert!(first.len() == 3 && first[2].starts_with("system RuleFailed"), "{first:?}");
+        assert_eq!(told(&missed("audio", 3)), first[..2]);
+        // What has a request goes to its owner, and to the rule that heeds it.
+        let of_request = told(&missed("grant-1", 1));
+        assert!(of_request[0].starts_with("user:1000 DeadlineMissed Some(\"grant-1\"): "), "{of_request:?}");
+        assert_eq!(of_request[1..], ["system Said None: of_requests: of 1"]);
+        // A part that only has such a name is the system's.
+        assert!(told(&missed("grant-77", 1))[0].starts_with("system DeadlineMissed"));
+        let notices = &manager.books().notices;
+        assert!(notices.iter().all(|it| !matches!(it.what, What::DeadlineMissed | What::PromiseNotKept)));
+    });
+}
+
+/// Who loses a thread is told: a thread that leaves what it matched.
+#[test]
+fn rules_and_the_owner_hear_of_threads_that_no_longer_match() {
+    on_a_large_stack(|| {
+        let text = "fn match_ended(it) { #{ say: `${it.data.comm} left ${it.data.part}` } }";
+        let mut manager = manager(ONE, &[("all".to_string(), text.to_string(), Value::Null)]);
+        manager.turn(NOW).unwrap();
+        granted(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+        manager.take_notices();
+        let thread = |name: &str| Unmatched {
+            tid: 7,
+            comm: "web-1".into(),
+            name: name.into(),
+            by: "cgroup = \"web\"".into(),
+            why: "its cgroup is \"other\"; it is in the default node".into(),
+        };
+        manager.match_ended(&thread("web"), NOW);
+        manager.match_ended(&thread("grant-1"), NOW);
+        let notices = manager.take_notices();
+        let ended: Vec<_> =
+            notices.iter().map(|it| format!("{} {:?}: {}", it.to, it.what, it.text)).collect();
+        let text = "(cgroup = \"web\"): its cgroup is \"other\"; it is in the default node";
+        assert_eq!(
+            ended,
+            [
+                format!("system MatchEnded: thread 7 (web-1) no longer matches web {text}"),
+                "system Said: all: web-1 left web".into(),
+                format!("user:1000 MatchEnded: thread 7 (web-1) no longer matches grant-1 {text}"),
+                "system Said: all: web-1 left grant-1".into(),
+            ]
+        );
+    });
+}
+
+#[test]
+fn only_rules_of_the_system_are_about_parts_of_the_plan() {
+    let mut rules = Rules::new();
+    let text = "fn deadline_missed(it) { }";
+    rules.add("hers", Principal::User(1000), text, &Value::Null).unwrap();
+    assert!(rules.heeds("deadline_missed") && !rules.heeds_of_system("deadline_missed"));
+    rules.add("ours", Principal::System, text, &Value::Null).unwrap();
+    assert!(rules.heeds_of_system("deadline_missed") && !rules.heeds_of_system("promise_not_kept"));
 }
 
 /// What there may be at most is not too much for a rule to look through.

@@ -100,6 +100,8 @@ impl Live {
         });
         let all = nodes.chain(tasks).chain(threads).filter(|(_, name, _)| name.starts_with(names_begin));
         let rows = all.flat_map(|(id, name, tid)| {
+            let jobs = tid.and_then(|tid| self.jobs(tid)).filter(|jobs| jobs.deadline_ns.is_some());
+            let misses = jobs.map(|jobs| jobs.misses);
             moment.under(id, &names).into_iter().filter_map(move |edge| {
                 let (budget, promise) = (&edge["params"]["budget_ns"], &edge["promise"]);
                 (all_edges || !budget.is_null() || !promise.is_null()).then(|| {
@@ -111,6 +113,7 @@ impl Live {
                         "period_ns": edge["params"]["period_ns"],
                         "supply_ns": edge["supply_ns"],
                         "throttles": edge["throttles"],
+                        "misses": misses,
                         "promise": promise,
                     })
                 })

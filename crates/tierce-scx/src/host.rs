@@ -170,6 +170,12 @@ impl Host<'_> {
     }
 }
 
+/// Whether a cgroup is there; yes, where cgroups of version 2 are not at the usual place. `root`: of the file system.
+pub(crate) fn is_cgroup(path: &str, root: &Path) -> bool {
+    let all = root.join("sys/fs/cgroup");
+    !all.join("cgroup.procs").exists() || all.join(path).is_dir()
+}
+
 /// Whether who is in a cgroup that the plan names may run where its entry is: its `cpuset` has a CPU that leads there. Cgroups
 /// that are not there (yet), and patterns with wildcards, are not looked at.
 pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), HostRefusal> {
@@ -242,4 +248,20 @@ fn load(stat: &str, uptime_s: u64) -> Option<u64> {
 
 fn percent(ppm: u64) -> String {
     format!("{}.{:02} %", ppm / 10_000, ppm / 100 % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_a_cgroup_is_there() {
+        let root = std::env::temp_dir().join(format!("tierce-cgroups-{}", std::process::id()));
+        let all = root.join("sys/fs/cgroup");
+        std::fs::create_dir_all(all.join("shop/a")).unwrap();
+        assert!(is_cgroup("shop/b", &root), "version 1: nobody knows");
+        std::fs::write(all.join("cgroup.procs"), "").unwrap();
+        assert_eq!(["shop", "shop/a", "shop/b"].map(|path| is_cgroup(path, &root)), [true, true, false]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 }

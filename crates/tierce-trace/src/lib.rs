@@ -34,6 +34,7 @@ mod snapshot_of_stats;
 pub mod stats;
 pub mod tally;
 pub mod units;
+pub mod violations;
 pub mod waits;
 pub mod work_conservation;
 
@@ -52,4 +53,5 @@ pub use report::{ChainReport, Report, Spread};
 pub use snapshot::Snapshot;
 pub use stats::Stats;
 pub use tally::Tally;
+pub use violations::{Missed, Violated, Violation, Violations};
 pub use work_conservation::WorkConservation;

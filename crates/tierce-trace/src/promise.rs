@@ -19,7 +19,7 @@ pub struct Promise {
     pub not_kept: u64,
     /// What was missing in these.
     pub missing_ns: u64,
-    /// Why the last one was not kept.
+    /// Why the last one was not kept; null also while its child still waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Unkept>,
 }
@@ -81,6 +81,7 @@ impl Promise {
             promise.promised_ns = promise.promised_ns.saturating_add(promised_ns);
             promise.received_ns = promise.received_ns.saturating_add(received_ns);
             promise.missing_ns = promise.missing_ns.saturating_add(promised_ns - received_ns);
+            promise.why = None; // the next charge finds out
             let least_ns = if more > 0 { 0 } else { received_ns };
             promise.least_ns = Some(promise.least_ns.map_or(least_ns, |least| least.min(least_ns)));
         }

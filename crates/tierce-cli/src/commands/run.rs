@@ -275,6 +275,7 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
         service.look(live);
         unkept.look(live);
         tell::left_out(&live.take_left_out());
+        tell::unmatched(&live.take_unmatched());
         tell::guardian(&live.take_guardian());
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;
@@ -366,13 +367,18 @@ fn answer(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out:
         "constrain" | "unconstrain" => constrain(live, &asked.value()),
         "graph" => Ok(live.graph()),
         "jobs" => jobs(live, &asked.value()),
+        "match_ended" => Ok(unmatched(live, &asked.value())),
         "measure" => measured(live),
         "metrics" => Ok(metrics(live, &asked.value(), service)),
         "plan" => plan(live, &asked.value(), service),
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
         "snapshot" => {
-            let threads = asked.value()["threads"].as_u64().unwrap_or(0);
-            return say(&live.snapshot(threads as usize), out);
+            let request = asked.value();
+            let mut snapshot = live.snapshot(request["threads"].as_u64().unwrap_or(0) as usize);
+            if let Some(begin) = request["names_begin"].as_str() {
+                snapshot.keep_named(begin);
+            }
+            return say(&snapshot, out);
         }
         "status" => {
             let request = asked.value();
@@ -381,7 +387,7 @@ fn answer(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out:
         }
         other => Err((
             "request_must_be_known".into(),
-            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, metrics, plan, report, snapshot, status, unconstrain"),
+            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, match_ended, measure, metrics, plan, report, snapshot, status, unconstrain"),
         )),
     };
     say(&answer?, out)
@@ -400,11 +406,21 @@ fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
     Ok(json!({ "revision": revision, "edited": service.edited, "sources": sources, "placed": placed }))
 }
 
+/// Threads that no longer match, after the one of this number.
+fn unmatched(live: &Live, request: &Value) -> Value {
+    let (last, list) = live.unmatched_after(request["after"].as_u64().unwrap_or(0));
+    json!({ "last": last, "threads": list.into_iter().map(matched).collect::<Vec<_>>() })
+}
+
+/// A thread, what it matches or matched, and why it is not there.
+fn matched(LeftOut { tid, comm, target, by, why }: &LeftOut) -> Value {
+    json!({ "tid": tid, "comm": comm, "name": target, "by": by, "why": why })
+}
+
 /// `names_begin`: of parts, threads and promises with such names only. There may be thousands of others. `all_edges`: of these also the
 /// edges to which nothing was promised.
 fn status(live: &Live, service: &Service, names_begin: &str, all_edges: bool) -> Value {
     let (left_out, times) = live.left_out();
-    let out = |out: &LeftOut| json!({ "tid": out.tid, "comm": out.comm, "name": out.target, "by": out.by, "why": out.why });
     let wanted = |(tid, name): &(u32, &str)| name.starts_with(names_begin) && threads::exists(*tid);
     let there = live.bound().into_iter().filter(wanted);
     let copy = |(node, by, whose): (String, By, String)| json!({ "node": node, by.name(): whose });
@@ -417,7 +433,7 @@ fn status(live: &Live, service: &Service, names_begin: &str, all_edges: bool) ->
         "threads": there.map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
         "promises": live.promises(names_begin, all_edges),
         "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
-        "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
+        "left_out": left_out.into_iter().map(matched).collect::<Vec<_>>(),
         "match_left_out": times,
         "lock_waits": live.lock_waits(),
     })

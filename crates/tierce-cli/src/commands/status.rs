@@ -16,7 +16,8 @@ use tierce_trace::{units, Report};
 ///
 /// Asks the `tierce run` that enforces it. `--report` shows CPU time, jobs and misses so far, as at the end of the run. `--watch` shows
 /// whether promises are kept: a line for each budget, with the periods in which its thread always wanted the CPU, what it was promised
-/// and received in these, the least of one period, and how often it was less than promised.
+/// and received in these, the least of one period, how often it was less than promised, missed deadlines, and how often the budget was
+/// used up: since the plan is in force, and beside that since the line before.
 #[derive(clap::Args)]
 pub struct Args {
     /// Show CPU time, jobs and misses of each task, node and CPU so far
@@ -48,11 +49,15 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 fn watch(args: &Args) -> Result<ExitCode> {
     let path = socket::path(args.socket.clone());
     let mut left = args.times.unwrap_or(u64::MAX);
+    let mut before = Value::Null;
     while left > 0 {
-        let answer = match socket::ask(&path, json!({ "request": "status" }))? {
+        let mut answer = match socket::ask(&path, json!({ "request": "status" }))? {
             Ok(answer) => answer,
             Err((_, message)) => bail!("{message}"),
         };
+        let now = answer["promises"].clone();
+        promises::add_last(&before, &mut answer["promises"]);
+        before = now;
         let mut out = std::io::stdout();
         if args.json {
             writeln!(out, "{}", answer["promises"])?;

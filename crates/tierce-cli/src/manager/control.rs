@@ -9,10 +9,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_manager::{InForce, Received, Unkept, Wrong, PREFIX};
+use tierce_manager::{InForce, Received, Unmatched, Wrong, PREFIX};
 use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
 use tierce_scx::socket::{Connection, Served};
 use tierce_trace::promise::Promise;
+use tierce_trace::Snapshot;
 
 /// So old the plan may be that decisions are based on: the loader has the last word.
 const FRESH: Duration = Duration::from_millis(50);
@@ -62,8 +63,6 @@ struct Status {
     #[serde(default)]
     cpus: u32,
     #[serde(default)]
-    threads: Vec<Thread>,
-    #[serde(default)]
     promises: Vec<Promised>,
 }
 
@@ -78,20 +77,10 @@ struct Promised {
     promise: Option<Promise>,
 }
 
-/// What became of the requests' parts so far, by name.
-#[derive(Default)]
-pub struct Became {
-    /// Deadlines that were missed.
-    pub misses: BTreeMap<String, u64>,
-    /// Promises that were not kept.
-    pub unkept: BTreeMap<String, Unkept>,
-}
-
 #[derive(Default, Deserialize)]
-struct Thread {
-    name: String,
-    #[serde(default)]
-    misses: u64,
+struct Ended {
+    last: u64,
+    threads: Vec<Unmatched>,
 }
 
 impl Control {
@@ -122,23 +111,15 @@ impl Control {
         }
     }
 
-    /// Deadlines that were missed and promises that were not kept. Threads of one set count together.
-    pub fn became(&mut self) -> Result<Became, Wrong> {
-        let status: Status = self.asked(&json!({ "request": "status", "names_begin": PREFIX }))?;
-        let mut became = Became::default();
-        for Thread { name, misses } in status.threads {
-            *became.misses.entry(name).or_default() += misses;
-        }
-        for Promised { name, promise, .. } in status.promises {
-            let unkept = became.unkept.entry(name).or_default();
-            if let Some(promise) = promise {
-                unkept.windows += promise.not_kept;
-                unkept.missing_ns = unkept.missing_ns.saturating_add(promise.missing_ns);
-                unkept.why =
-                    promise.why.map_or(std::mem::take(&mut unkept.why), |why| why.name().to_string());
-            }
-        }
-        Ok(became)
+    /// What each part with such a name has received so far, and each node above it.
+    pub fn snapshot(&mut self, names_begin: &str) -> Result<Snapshot, Wrong> {
+        self.asked(&json!({ "request": "snapshot", "names_begin": names_begin }))
+    }
+
+    /// Threads that no longer match parts to which something was promised, after the one of this number; and the last number.
+    pub fn unmatched(&mut self, after: u64) -> Result<(u64, Vec<Unmatched>), Wrong> {
+        let answer: Ended = self.asked(&json!({ "request": "match_ended", "after": after }))?;
+        Ok((answer.last, answer.threads))
     }
 
     fn resolved(&self, answer: &Answer) -> Result<Plan, Wrong> {

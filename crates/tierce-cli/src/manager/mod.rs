@@ -17,7 +17,7 @@ use anyhow::{bail, Context, Result};
 use bus::Bus;
 use clap::{CommandFactory, Parser};
 use config::Config;
-use control::{Became, Control};
+use control::Control;
 use machine::{now_ns, Machine};
 use people::People;
 use rates::Rates;
@@ -35,12 +35,14 @@ use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
 use tierce_manager::{
-    Answer, Ask, Asker, Books, InForce, Notice, Principal, Unkept, Writer, Wrong, LISTEN, NAMELESS, PREFIX,
+    Answer, Ask, Asker, Books, InForce, Notice, Principal, What, Writer, Wrong, LISTEN, NAMELESS,
+    PART_EVENTS, PREFIX,
 };
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
 use tierce_scx::notify::notify;
 use tierce_scx::socket;
+use tierce_trace::Violations;
 
 /// Answer requests for CPU time, beside a plan in force (root)
 ///
@@ -103,7 +105,7 @@ Examples:
 
 Exit codes: 0 ended as requested; 2 the configuration is wrong, or the socket cannot be opened.";
 
-/// Threads, users and missed deadlines are looked at so often.
+/// Threads, users, promises and deadlines are looked at so often.
 const LOOK: Duration = Duration::from_millis(500);
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -174,7 +176,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
         programs::start(config.programs.clone(), people.clone(), way.clone())?;
     }
     let mut daemon = Daemon::new(args, people, config, books);
-    daemon.look();
+    daemon.look(false);
     report(Level::Info, "manager_listens", &format!("the manager listens at {}", args.listen.display()), &[]);
     notify("READY=1");
     while !STOP.load(Ordering::Relaxed) {
@@ -190,7 +192,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
         }
         if daemon.looked.elapsed() >= LOOK {
             daemon.look_at_users(&server);
-            daemon.look();
+            daemon.look(server.is_watched_by_system() || bus.as_ref().is_some_and(Bus::is_watched_by_system));
         } else if daemon.is_due() {
             daemon.turn();
         }
@@ -205,8 +207,12 @@ fn manage(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the system should know.
+/// What the system should know. Of missed deadlines, and of parts that are no requests, the loader tells it.
 fn log(notice: &Notice) {
+    let is_told = notice.what == What::DeadlineMissed || notice.part.is_some() && notice.id.is_none();
+    if is_told {
+        return;
+    }
     if notice.to == Principal::System || notice.id.is_some() {
         let what = serde_json::to_value(notice.what).unwrap_or_default();
         let event = format!("request_{}", what.as_str().unwrap_or("noticed"));
@@ -228,8 +234,10 @@ struct Daemon<'a> {
     away: Option<String>,
     /// What any user can take by a name in the plan in force has been said.
     told_forgeable: bool,
-    /// Deadlines missed, and promises not kept, so far.
-    became: Became,
+    /// Broken promises and missed deadlines that were counted at the last look, and the number of the last thread that no longer matched.
+    violations: Option<(Violations, u64)>,
+    /// Of all parts of the plan, or only of those of requests.
+    sees_all: bool,
     users: BTreeSet<u32>,
 }
 
@@ -250,7 +258,8 @@ impl<'a> Daemon<'a> {
             looked,
             away: None,
             told_forgeable: false,
-            became: Became::default(),
+            violations: None,
+            sees_all: false,
             users,
         }
     }
@@ -294,30 +303,33 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    /// What nobody tells the manager.
-    fn look(&mut self) {
+    /// What nobody tells the manager. Parts of the plan that are no requests are looked at only if somebody wants to know.
+    fn look(&mut self, system_watches: bool) {
         self.looked = Instant::now();
         self.turn();
-        if self.away.is_some() || self.manager.books().requests.is_empty() {
+        let heeded = PART_EVENTS.iter().any(|event| self.manager.heeds_of_system(event));
+        let sees_all = system_watches || heeded;
+        if self.away.is_some() || !sees_all && self.manager.books().requests.is_empty() {
+            self.violations = None;
             return;
         }
-        let Ok(became) = self.manager.in_force().became() else { return };
-        let before = std::mem::replace(&mut self.became, became);
-        let id = |name: &str| name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
-        for (name, &count) in &self.became.misses {
-            let (Some(id), Some(&before)) = (id(name), before.misses.get(name)) else { continue };
-            if count > before {
-                self.manager.deadline_missed(id, count - before, now_ns());
-            }
+        let names_begin = if sees_all { "" } else { PREFIX };
+        let saw_all = std::mem::replace(&mut self.sees_all, sees_all);
+        let is_meant = |part: &str| saw_all || part.starts_with(PREFIX);
+        let Ok(snapshot) = self.manager.in_force().snapshot(names_begin) else { return };
+        let before = self.violations.as_ref().map_or(u64::MAX, |(_, unmatched)| *unmatched);
+        let Ok((last, unmatched)) = self.manager.in_force().unmatched(before) else { return };
+        let Some((violations, before)) = &mut self.violations else {
+            // What was before is nobody's news.
+            self.violations.insert((Violations::default(), last)).0.since(&snapshot);
+            return;
+        };
+        *before = last;
+        for violation in violations.since(&snapshot).iter().filter(|it| is_meant(&it.part)) {
+            self.manager.violated(violation, now_ns());
         }
-        for (name, now) in &self.became.unkept {
-            let (Some(id), Some(before)) = (id(name), before.unkept.get(name)) else { continue };
-            if now.windows > before.windows {
-                let missing_ns = now.missing_ns.saturating_sub(before.missing_ns);
-                let unkept =
-                    Unkept { windows: now.windows - before.windows, missing_ns, why: now.why.clone() };
-                self.manager.promise_not_kept(id, &unkept, now_ns());
-            }
+        for thread in unmatched.iter().filter(|it| is_meant(&it.name)) {
+            self.manager.match_ended(thread, now_ns());
         }
     }
 

@@ -126,6 +126,11 @@ impl Server {
         }
     }
 
+    /// Somebody watches who acts for the system.
+    pub fn is_watched_by_system(&self) -> bool {
+        self.clients.iter().any(|client| client.watches && client.asker.is_system())
+    }
+
     /// Who is connected, beside the system.
     pub fn persons(&self) -> impl Iterator<Item = u32> + '_ {
         self.clients.iter().map(|client| client.person).filter(|person| *person != 0)
@@ -412,7 +417,10 @@ mod tests {
         let mut server = Server::bind(&place("watches"), rates()).unwrap();
         let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n");
         assert!(text.contains("\"ok\":true"), "{text}");
+        be(&mut server.clients[0], 0);
+        assert!(server.is_watched_by_system());
         be(&mut server.clients[0], 1000);
+        assert!(!server.is_watched_by_system());
         let notice = |uid: u32, text: String| Notice {
             number: 1,
             to: Principal::User(uid),
@@ -421,6 +429,7 @@ mod tests {
             text,
             within_ms: None,
             mode: None,
+            part: None,
         };
         server.tell(&[notice(1001, "no".into()), notice(1000, "yes".into())]);
         let text = heard(&mut client);

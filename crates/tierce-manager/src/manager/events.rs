@@ -3,25 +3,34 @@
 use super::grants::{Guide, Place};
 use super::settle::OTHERS_ARE_TOLD;
 use super::{Later, Manager, Threads};
-use crate::ask::What;
+use crate::ask::{Notice, What};
 use crate::books::Request;
 use crate::in_force::InForce;
 use crate::principal::{Principal, NAMELESS};
 use crate::proposal::Proposal;
 use crate::rules::{Evaluated, Timer};
 use crate::wrong::Wrong;
+use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use tierce_trace::{Violated, Violation};
 
-/// What was missing of a promise since the last look.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unkept {
-    /// Periods.
-    pub windows: u64,
-    /// What was missing in them.
-    pub missing_ns: u64,
-    /// Why, in the last of them.
+/// Events of parts of the plan, whether anybody has asked for them or not.
+pub const PART_EVENTS: [&str; 3] = ["promise_not_kept", "deadline_missed", "match_ended"];
+
+/// A thread that no longer matches a part to which something is promised.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Unmatched {
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// The part.
+    pub name: String,
+    /// By which keys and values it matched.
+    pub by: String,
+    /// What of it does not fit any more, and where it is now.
     pub why: String,
 }
 
@@ -80,25 +89,49 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    /// The thread of a request has missed deadlines.
-    pub fn deadline_missed(&mut self, id: u64, misses: u64, now_ns: u64) {
-        if let Some(request) = self.books.requests.get(&id).cloned() {
-            self.signal_about("deadline_missed", &json!({ "misses": misses }), Some(&request), now_ns);
-        }
+    /// A part of the plan has received less than it was promised, or has missed deadlines. Who has asked for it is told, or else the
+    /// system, and rules hear of it. Only broken promises of requests are kept in the books: the others may come twice a second for ever.
+    pub fn violated(&mut self, violation: &Violation, now_ns: u64) {
+        let part = &violation.part;
+        let why = violation.why();
+        let (what, data) = match &violation.what {
+            Violated::Promise { parent, windows, missing_ns, .. } => (
+                What::PromiseNotKept,
+                json!({ "part": part, "parent": parent, "windows": windows, "missing_us": missing_ns / 1000, "why": why }),
+            ),
+            Violated::Deadline { misses, .. } => {
+                (What::DeadlineMissed, json!({ "part": part, "misses": misses, "why": why }))
+            }
+        };
+        self.part_event(violation.event(), part, (what, violation.to_string()), &data, now_ns);
     }
 
-    /// In so many more periods the thread or scheduler of a request has received less than it was promised. Its owner is told.
-    pub fn promise_not_kept(&mut self, id: u64, unkept: &Unkept, now_ns: u64) {
-        let Some(request) = self.books.requests.get(&id).cloned() else { return };
-        let Unkept { windows, missing_ns, why } = unkept;
-        let text = format!(
-            "{}.{:03} ms are missing in {windows} periods: {why}",
-            missing_ns / MS,
-            missing_ns % MS / 1000
-        );
-        self.tell_owner(id, What::PromiseNotKept, text, None);
-        let data = json!({ "windows": windows, "missing_us": missing_ns / 1000, "why": why });
-        self.signal_about("promise_not_kept", &data, Some(&request), now_ns);
+    /// A thread no longer matches a part to which something is promised. Who is told, and that it is not kept, is as above.
+    pub fn match_ended(&mut self, thread: &Unmatched, now_ns: u64) {
+        let Unmatched { tid, comm, name, by, why } = thread;
+        let text = format!("thread {tid} ({comm}) no longer matches {name} ({by}): {why}");
+        let data = json!({ "part": name, "tid": tid, "comm": comm, "by": by, "why": why });
+        self.part_event("match_ended", name, (What::MatchEnded, text), &data, now_ns);
+    }
+
+    fn part_event(
+        &mut self,
+        event: &str,
+        part: &str,
+        (what, text): (What, String),
+        data: &Value,
+        now_ns: u64,
+    ) {
+        let id = self.books.request_of(part).map(|request| request.id);
+        let request = id.and_then(|id| self.books.requests.get(&id).cloned());
+        let to = request.as_ref().map_or(Principal::System, |request| request.owner.clone());
+        if id.is_some() && what == What::PromiseNotKept {
+            self.tell(&to, id, what, text, None);
+        } else {
+            let (number, part) = (self.books.last_notice(), Some(part.to_string()));
+            self.told.push(Notice { number, to, id, what, text, within_ms: None, mode: None, part });
+        }
+        self.signal_about(event, data, request.as_ref(), now_ns);
     }
 
     /// Rules hear of an event, and of those that they signal.
@@ -121,7 +154,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             if !self.rules.heeds(&event) {
                 continue;
             }
-            let evaluated = self.evaluated(&event, data, request, now_ns);
+            let mut evaluated = self.evaluated(&event, data, request, now_ns);
+            if request.is_none() && PART_EVENTS.contains(&&*event) {
+                self.fail_once(&mut evaluated);
+            }
             self.decided(&event, &evaluated, None, now_ns);
             let decisions = evaluated.decisions.iter();
             again |= decisions.clone().any(|(_, _, decision)| decision.retry);
@@ -130,6 +166,16 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         if again {
             self.retry(now_ns);
+        }
+    }
+
+    /// A rule that fails when it is asked about a part of the plan may be asked twice a second: the same failure is told once.
+    fn fail_once(&mut self, evaluated: &mut Evaluated) {
+        let Some(wrong) = &evaluated.broken else { return };
+        if self.failed.as_ref() == Some(&wrong.message) {
+            evaluated.broken = None;
+        } else {
+            self.failed = Some(wrong.message.clone());
         }
     }
 

@@ -19,7 +19,7 @@ use crate::proposal::Proposal;
 use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
-pub use events::Unkept;
+pub use events::{Unmatched, PART_EVENTS};
 use seen::Seen;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -96,6 +96,8 @@ pub struct Manager<P, T> {
     is_foreign: bool,
     /// Rules know that the manager has started.
     has_started: bool,
+    /// How a rule failed that was last asked about a part of the plan.
+    failed: Option<String>,
 }
 
 impl<P: InForce, T: Threads> Manager<P, T> {
@@ -115,6 +117,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             revision: 0,
             is_foreign: true,
             has_started: false,
+            failed: None,
         }
     }
 
@@ -165,6 +168,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// Whether any rule is about this event.
     pub fn heeds(&self, event: &str) -> bool {
         self.rules.heeds(event)
+    }
+
+    /// Whether a rule of the system is about this event: only those hear of what concerns no request.
+    pub fn heeds_of_system(&self, event: &str) -> bool {
+        self.rules.heeds_of_system(event)
     }
 
     /// Notices since they were last taken.

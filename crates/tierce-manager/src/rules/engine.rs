@@ -106,6 +106,11 @@ impl Rules {
         self.list.iter().any(|rule| rule.events.contains(event))
     }
 
+    /// Whether any rule of the system is.
+    pub fn heeds_of_system(&self, event: &str) -> bool {
+        self.list.iter().any(|rule| rule.owner == Principal::System && rule.events.contains(event))
+    }
+
     /// Add a rule, which is asked after those that are there.
     pub fn add(&mut self, name: &str, owner: Principal, text: &str, parameters: &Value) -> Result<(), Wrong> {
         let wrong = |message: String| Wrong::new("rule_must_be_sound", format!("{name}: {message}"));

@@ -10,6 +10,7 @@ mod load;
 mod locks;
 mod machine;
 pub mod matching;
+mod misfit;
 mod names;
 pub mod params;
 mod places;

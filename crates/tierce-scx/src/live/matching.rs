@@ -70,6 +70,28 @@ impl Live {
         }
     }
 
+    /// The event `match_ended`: a thread to which something was promised by an entry does not match it any more.
+    fn tell_unmatched(&mut self, thread: &Thread, entry: usize) {
+        let target = self.plan.entries[entry].target;
+        let ends = thread.exe.is_empty() && !thread.is_kthread; // its program is gone, and soon it
+        if ends || self.plan.fit(entry, thread).is_some() || !self.plan.is_promised(target) {
+            return;
+        }
+        let Some(matcher) =
+            self.bound.get(&thread.tid).and_then(|bound| self.plan.entries[entry].any.get(bound.by))
+        else {
+            return;
+        };
+        let (by, why) = (matcher.to_string(), matcher.misfits(thread).join(", "));
+        let now = self.plan.entry_of(thread).map(|now| self.plan.child_name(self.plan.entries[now].target));
+        let why = match now {
+            Some(now) => format!("{why}; it matches {now} now"),
+            None => format!("{why}; it is in the default node"),
+        };
+        let target = self.plan.child_name(target).to_string();
+        self.unmatched.add(LeftOut { tid: thread.tid, comm: thread.comm.clone(), target, by, why });
+    }
+
     /// The entry of the copy that the thread belongs to, if it fits the entry of copies; why there is none.
     fn copy_for(&mut self, entry: usize, thread: &Thread) -> Result<usize, String> {
         let mut copies = std::mem::take(&mut self.copies);
@@ -170,6 +192,9 @@ impl Live {
             bound.by = by;
             return Ok(());
         }
+        if let Some(before) = self.bound.get(&tid).map(|bound| bound.entry) {
+            self.tell_unmatched(&live.thread, before);
+        }
         let is_task = matches!(self.plan.entries[entry].target, Child::Task(_));
         let place = match self.place(&live, entry)? {
             Ok(leaf) => self.contain(&live)?.map(|()| leaf),
@@ -239,6 +264,11 @@ impl Live {
 
     /// The thread matches nothing.
     pub(super) fn unbind(&mut self, tid: u32) -> Result<()> {
+        if let Some(before) = self.bound.get(&tid).map(|bound| bound.entry) {
+            if let Some(live) = self.look(tid) {
+                self.tell_unmatched(&live.thread, before);
+            }
+        }
         self.left_out.remove(&tid);
         self.classes.give_back(tid);
         if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {

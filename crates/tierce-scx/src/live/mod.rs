@@ -9,6 +9,7 @@ mod reading;
 mod report;
 mod rings;
 mod step;
+mod unmatched;
 mod unwritten;
 
 use crate::chains::bounded;
@@ -44,14 +45,14 @@ pub(crate) struct Bound {
     before: (u32, u32),
 }
 
-/// The event `match_left_out`: a thread matches, but is not where the plan wants it.
+/// The event `match_left_out`: a thread matches, but is not where the plan wants it. And `match_ended`: it does not match any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The thread.
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// Task or set that it matches.
+    /// Task or set that it matches, or matched.
     pub target: String,
     /// By which keys and values of the plan.
     pub by: String,
@@ -115,6 +116,7 @@ pub struct Live {
     /// What was done to the plan and is not in its text yet.
     unwritten: Option<unwritten::Unwritten>,
     notices: Vec<LeftOut>,
+    unmatched: unmatched::Unmatched<LeftOut>,
     stats: Stats,
     measure: Option<Measure>,
     /// How long the chains of the plan take.
@@ -198,6 +200,7 @@ impl Live {
             looked: None,
             unwritten: None,
             notices: Vec::new(),
+            unmatched: unmatched::Unmatched::default(),
             stats,
             measure: None,
             chains,
@@ -260,6 +263,16 @@ impl Live {
         std::mem::take(&mut self.notices)
     }
 
+    /// Who no longer matches, since last asked.
+    pub fn take_unmatched(&mut self) -> Vec<LeftOut> {
+        self.unmatched.take()
+    }
+
+    /// The number of the last one, and those after `number`, of which the last 256 are known.
+    pub fn unmatched_after(&self, number: u64) -> (u64, Vec<&LeftOut>) {
+        self.unmatched.after(number)
+    }
+
     /// Threads bound to entries of the plan: thread, name of the task or set.
     pub fn bound(&self) -> Vec<(u32, &str)> {
         let mut list: Vec<_> = self
@@ -277,9 +290,11 @@ impl Live {
         Some(self.plan.entries[bound.entry].any.get(bound.by)?.to_string())
     }
 
-    /// Copies of nodes that belong to a user or a cgroup: the name, what it is for, and whose it is.
+    /// Copies of nodes that belong to a user or a cgroup that is there: the name, what it is for, and whose it is.
     pub fn copies(&self) -> Vec<(String, By, String)> {
-        self.copies.owned(&self.plan)
+        let mut list = self.copies.owned(&self.plan);
+        list.retain(|(_, by, whose)| *by != By::Cgroup || host::is_cgroup(whose, Path::new("/")));
+        list
     }
 
     /// Threads that match and are not where the plan wants them; and how often that has happened to any.

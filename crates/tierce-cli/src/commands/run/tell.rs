@@ -13,14 +13,28 @@ const NAMED_MAX: usize = 20;
 
 /// Threads that match and are not where the plan wants them.
 pub fn left_out(list: &[LeftOut]) {
+    matches("match_left_out", "matches", list);
+}
+
+/// Threads that have left what something was promised to.
+pub fn unmatched(list: &[LeftOut]) {
+    matches("match_ended", "no longer matches", list);
+}
+
+fn matches(event: &str, verb: &str, list: &[LeftOut]) {
     for LeftOut { tid, comm, target, why, .. } in list.iter().take(NAMED_MAX) {
-        let message = format!("match_left_out: thread {tid} ({comm}) matches {target}: {why}");
-        let fields = [("tid", (*tid).into()), ("comm", (&**comm).into()), ("part", (&**target).into())];
-        report(Level::Warn, "match_left_out", &message, &fields);
+        let message = format!("{event}: thread {tid} ({comm}) {verb} {target}: {why}");
+        let fields = [
+            ("tid", (*tid).into()),
+            ("comm", (&**comm).into()),
+            ("part", (&**target).into()),
+            ("why", (&**why).into()),
+        ];
+        report(Level::Warn, event, &message, &fields);
     }
     if list.len() > NAMED_MAX {
-        let message = format!("match_left_out: {} threads more (tierce status)", list.len() - NAMED_MAX);
-        report(Level::Warn, "match_left_out", &message, &[]);
+        let message = format!("{event}: {} threads more (tierce status)", list.len() - NAMED_MAX);
+        report(Level::Warn, event, &message, &[]);
     }
 }
 

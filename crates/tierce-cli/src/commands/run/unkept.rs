@@ -1,41 +1,34 @@
-//! Broken promises and lost records, for the journal: an entry for each part that has more of them than at the last look.
+//! Broken promises, missed deadlines and lost records: an entry of the journal, or a line on standard error, for each part that has more of
+//! them than at the last look.
 
 use crate::journal::{self, Level};
 use log::kv::Value;
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tierce_scx::live::Live;
-use tierce_trace::snapshot::{Edge, Part, Snapshot};
-use tierce_trace::units;
+use tierce_trace::snapshot::Snapshot;
+use tierce_trace::{Violated, Violation, Violations};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Nothing where standard error is not the journal.
-pub struct Unkept {
-    looked: Option<Instant>,
-    counted: HashMap<(String, String), Counted>,
-    lost: u64,
-}
+/// Told one by one at a look: there may be thousands of parts.
+const NAMED_MAX: usize = 50;
 
-/// What an edge had counted.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Counted {
-    not_kept: u64,
-    missing_ns: u64,
-    misses: u64,
+pub struct Unkept {
+    looked: Instant,
+    violations: Violations,
+    lost: u64,
 }
 
 impl Unkept {
     pub fn new(begun: Instant) -> Self {
-        let looked = journal::is_connected().then_some(begun);
-        Self { looked, counted: HashMap::new(), lost: 0 }
+        Self { looked: begun, violations: Violations::default(), lost: 0 }
     }
 
     /// Now and then.
     pub fn look(&mut self, live: &mut Live) {
-        if self.looked.is_some_and(|looked| looked.elapsed() >= LOOK) {
-            self.looked = Some(Instant::now());
+        if self.looked.elapsed() >= LOOK {
+            self.looked = Instant::now();
             let snapshot = live.snapshot(0);
             self.take(&snapshot, &mut |event, message, fields| {
                 journal::report(Level::Warn, event, message, fields);
@@ -50,106 +43,78 @@ impl Unkept {
             report("records_lost", &message, &[("plan", (&*now.plan).into()), ("lost_records", lost.into())]);
         }
         self.lost = now.lost;
-        // Parts that are gone are forgotten: a manager makes new ones for ever.
-        let mut known = std::mem::take(&mut self.counted);
-        let parts = now.parts.iter();
-        for (part, at, edge) in
-            parts.flat_map(|part| (0..).zip(&part.under).map(move |(at, edge)| (part, at, edge)))
-        {
-            let (not_kept, missing_ns) =
-                edge.counts.promise.map_or((0, 0), |it| (it.not_kept, it.missing_ns));
-            // Jobs are those of the part, and count once.
-            let misses = if at == 0 { part.counts.misses } else { 0 };
-            let counted = Counted { not_kept, missing_ns, misses };
-            let key = (part.name.clone(), edge.parent.clone());
-            let before = known.remove(&key).unwrap_or_default();
-            self.counted.insert(key, counted);
-            // A part that has come again counts from 0.
-            let before = if before.not_kept > counted.not_kept { Counted::default() } else { before };
-            tell(now, part, edge, before, counted, report);
+        let list = self.violations.since(now);
+        list.iter().take(NAMED_MAX).for_each(|violation| tell(&now.plan, violation, report));
+        if let Some(more) = list.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+            let message = format!("{more} more broken promises or missed deadlines (tierce status --watch)");
+            report("promise_not_kept", &message, &[("plan", (&*now.plan).into())]);
         }
     }
 }
 
-fn tell(
-    now: &Snapshot,
-    part: &Part,
-    edge: &Edge,
-    before: Counted,
-    counted: Counted,
-    report: &mut dyn FnMut(&str, &str, &[(&str, Value<'_>)]),
-) {
-    let (name, parent) = (&part.name, &edge.parent);
-    let place = [("plan", &*now.plan), ("part", name), ("parent", parent)]
-        .map(|(key, text)| (key, Value::from(text)));
-    let not_kept = counted.not_kept - before.not_kept;
-    if not_kept > 0 {
-        let missing_ns = counted.missing_ns.saturating_sub(before.missing_ns);
-        let missing = units::time(missing_ns);
-        let s = if not_kept == 1 { "" } else { "s" };
-        let message =
-            format!("{name} below {parent}: less than promised in {not_kept} period{s}, {missing} missing");
-        let numbers = [("promises_not_kept", not_kept.into()), ("promise_missing_ns", missing_ns.into())];
-        report("promise_not_kept", &message, &[&place[..], &numbers].concat());
+fn tell(plan: &str, violation: &Violation, report: &mut dyn FnMut(&str, &str, &[(&str, Value<'_>)])) {
+    let message = violation.to_string();
+    let mut fields: Vec<(&str, Value<'_>)> =
+        vec![("plan", plan.into()), ("part", (&*violation.part).into()), ("why", violation.why().into())];
+    match &violation.what {
+        Violated::Promise { parent, windows, missing_ns, .. } => fields.extend([
+            ("parent", (&**parent).into()),
+            ("promises_not_kept", (*windows).into()),
+            ("promise_missing_ns", (*missing_ns).into()),
+        ]),
+        Violated::Deadline { misses, .. } => fields.push(("missed_deadlines", (*misses).into())),
     }
-    let misses = counted.misses.saturating_sub(before.misses);
-    if misses > 0 {
-        let s = if misses == 1 { "" } else { "s" };
-        let message = format!("{name}: {misses} job{s} missed the deadline");
-        report("deadline_missed", &message, &[&place[..], &[("missed_deadlines", misses.into())]].concat());
-    }
+    report(violation.event(), &message, &fields);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tierce_trace::promise::Promise;
-    use tierce_trace::snapshot::{Counts, EdgeCounts};
+    use tierce_trace::promise::{Promise, Unkept as Why};
+    use tierce_trace::snapshot::{Counts, Edge, EdgeCounts, Kind, Part};
 
-    fn snapshot(lost: u64, not_kept: u64, missing_ns: u64, misses: u64) -> Snapshot {
-        let promise = Some(Promise {
-            windows: 9,
-            promised_ns: 9,
-            received_ns: 8,
-            least_ns: None,
-            not_kept,
-            missing_ns,
-            why: None,
-        });
-        let counts = EdgeCounts { promise, ..EdgeCounts::default() };
-        let under = ["one", "two"].map(|parent| Edge { parent: parent.into(), counts }).to_vec();
+    fn audio(name: &str, not_kept: u64, missing_ns: u64, misses: u64) -> Part {
+        let why = Some(Why::Stolen);
+        let (windows, promised_ns, received_ns, least_ns) = (9, 9, 8, None);
+        let promise = Promise { windows, promised_ns, received_ns, least_ns, not_kept, missing_ns, why };
+        let counts = EdgeCounts { promise: Some(promise), ..EdgeCounts::default() };
+        let under = vec![Edge { parent: "rt".into(), counts }];
         let counts = Counts { misses, ..Counts::default() };
-        let audio = Part { name: "audio".into(), counts, under, ..Part::default() };
-        Snapshot { plan: "p.toml".into(), lost, parts: vec![audio], ..Snapshot::default() }
+        Part { name: name.into(), kind: Kind::Task, counts, under, ..Part::default() }
+    }
+
+    fn told(unkept: &mut Unkept, lost: u64, parts: Vec<Part>) -> Vec<String> {
+        let now = Snapshot { plan: "p.toml".into(), lost, parts, ..Snapshot::default() };
+        let mut list = Vec::new();
+        unkept.take(&now, &mut |event, message, fields| {
+            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            list.push(format!("{event}: {message} ({})", fields.join(" ")));
+        });
+        list
     }
 
     #[test]
     fn what_is_new_is_told_once() {
         let mut unkept = Unkept::new(Instant::now());
-        let mut told = |now: Snapshot| {
-            let mut list = Vec::new();
-            unkept.take(&now, &mut |event, message, fields| {
-                let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                list.push(format!("{event}: {message} ({})", fields.join(" ")));
-            });
-            list
-        };
-        assert_eq!(told(snapshot(0, 0, 0, 0)), Vec::<String>::new());
+        assert_eq!(told(&mut unkept, 0, vec![audio("audio", 0, 0, 0)]), [""; 0]);
         assert_eq!(
-            told(snapshot(3, 2, 1_500_000, 1)),
+            told(&mut unkept, 3, vec![audio("audio", 2, 1_500_000, 1)]),
             [
                 "records_lost: 3 records were lost: statistics and trace have gaps (plan=p.toml lost_records=3)",
-                "promise_not_kept: audio below one: less than promised in 2 periods, 1.5 ms missing (plan=p.toml part=audio \
-                 parent=one promises_not_kept=2 promise_missing_ns=1500000)",
-                "deadline_missed: audio: 1 job missed the deadline (plan=p.toml part=audio parent=one missed_deadlines=1)",
-                "promise_not_kept: audio below two: less than promised in 2 periods, 1.5 ms missing (plan=p.toml part=audio \
-                 parent=two promises_not_kept=2 promise_missing_ns=1500000)",
+                "promise_not_kept: audio below rt: less than promised in 2 periods, 1.5 ms missing: stolen (plan=p.toml \
+                 part=audio why=stolen parent=rt promises_not_kept=2 promise_missing_ns=1500000)",
+                "deadline_missed: audio: 1 job missed the deadline: promise not kept: stolen (plan=p.toml part=audio \
+                 why=promise not kept missed_deadlines=1)",
             ]
         );
-        assert_eq!(told(snapshot(3, 2, 1_500_000, 1)), Vec::<String>::new());
-        // Taken out of the plan, and back.
-        assert_eq!(told(snapshot(3, 1, 1_000, 1)).len(), 3);
-        told(Snapshot::default());
-        assert!(unkept.counted.is_empty(), "what is gone is forgotten");
+        assert_eq!(told(&mut unkept, 3, vec![audio("audio", 2, 1_500_000, 1)]), [""; 0]);
+    }
+
+    #[test]
+    fn of_very_many_the_first_are_told() {
+        let parts = (0..NAMED_MAX + 2).map(|number| audio(&format!("part-{number}"), 0, 0, 1)).collect();
+        let list = told(&mut Unkept::new(Instant::now()), 0, parts);
+        assert_eq!(list.len(), NAMED_MAX + 1);
+        assert!(list[NAMED_MAX].contains("2 more broken promises or missed deadlines"), "{list:?}");
     }
 }

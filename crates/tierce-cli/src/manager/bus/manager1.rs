@@ -3,6 +3,7 @@
 use super::caller::{Action, Caller, Callers};
 use super::values::{read, table, Table};
 use crate::manager::way::Way;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tierce_manager::{Answer, Ask, Change, Divide, List, Mode, News, Notice, Which, Wrong};
 use zbus::blocking::fdo::DBusProxy;
@@ -26,12 +27,8 @@ pub struct Manager1 {
 }
 
 impl Manager1 {
-    pub fn new(callers: Arc<Callers>, way: Way) -> Self {
-        Self { callers, way, watchers: Watchers::default() }
-    }
-
-    pub fn watchers(&self) -> Watchers {
-        self.watchers.clone()
+    pub fn new(callers: Arc<Callers>, way: Way, watchers: Watchers) -> Self {
+        Self { callers, way, watchers }
     }
 
     /// Only what is the caller's own is seen and ended, so nobody else is asked about that.
@@ -134,11 +131,15 @@ impl DBusError for Refused {
 
 /// Who gets the signal.
 #[derive(Clone, Default)]
-pub struct Watchers(Arc<Mutex<Vec<Caller>>>);
+pub struct Watchers {
+    all: Arc<Mutex<Vec<Caller>>>,
+    /// Somebody of them acts for the system.
+    system: Arc<AtomicBool>,
+}
 
 impl Watchers {
     fn add(&self, caller: Caller, callers: &Callers) -> Result<(), Wrong> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.iter().any(|other| other.name == caller.name) {
             return Ok(());
         }
@@ -152,13 +153,29 @@ impl Watchers {
         if is_full(&all) {
             return Err(Wrong::new("too_many_watchers", format!("{EACH_MAX} of a user, {ALL_MAX} in all")));
         }
+        if caller.asker.is_system() {
+            self.system.store(true, Ordering::Relaxed);
+        }
         all.push(caller);
         Ok(())
     }
 
+    /// Somebody who acts for the system watches, or did so a few seconds ago.
+    pub fn are_of_system(&self) -> bool {
+        self.system.load(Ordering::Relaxed)
+    }
+
+    /// Those of the system who are gone are forgotten: for them more is looked at.
+    pub fn look(&self, is_there: impl Fn(&OwnedUniqueName) -> bool) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|watcher| !watcher.asker.is_system() || is_there(&watcher.name));
+        let system = all.iter().any(|watcher| watcher.asker.is_system());
+        self.system.store(system, Ordering::Relaxed);
+    }
+
     /// A signal to a name that is gone goes nowhere.
     pub fn tell(&self, bus: &Connection, notices: &[Notice]) {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for notice in notices {
             for watcher in all.iter().filter(|watcher| watcher.asker.acts_for(&notice.to)) {
                 let _ = bus.emit_signal(Some(&watcher.name), PATH, NAME, "Notice", &(table(notice),));
@@ -168,7 +185,7 @@ impl Watchers {
 }
 
 impl Callers {
-    fn is_there(&self, name: &OwnedUniqueName) -> bool {
+    pub fn is_there(&self, name: &OwnedUniqueName) -> bool {
         let bus = DBusProxy::new(self.asking());
         bus.and_then(|bus| Ok(bus.name_has_owner(BusName::from(name.as_ref()))?)).unwrap_or(true)
     }
@@ -177,6 +194,28 @@ impl Callers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tierce_manager::Asker;
+
+    #[test]
+    fn whether_somebody_watches_for_the_system() {
+        let watchers = Watchers::default();
+        let one = |name: &str, uid| Caller {
+            name: OwnedUniqueName::try_from(name).unwrap(),
+            asker: Asker::user(uid),
+            person: uid,
+            pid: None,
+        };
+        let add = |caller| watchers.all.lock().unwrap().push(caller);
+        add(one(":1.1", 1000));
+        watchers.look(|_| true);
+        assert!(!watchers.are_of_system());
+        add(one(":1.2", 0));
+        watchers.look(|name| name.as_str() == ":1.2"); // of others nobody asks whether they are there
+        assert!(watchers.are_of_system());
+        watchers.look(|_| false);
+        assert!(!watchers.are_of_system());
+        assert_eq!(watchers.all.lock().unwrap().len(), 1);
+    }
 
     #[test]
     fn an_error_has_the_name_of_its_rule() {

@@ -18,7 +18,7 @@ use crate::manager::rates::Rates;
 use crate::manager::way::Way;
 use anyhow::{Context, Result};
 use caller::Callers;
-use manager1::Manager1;
+use manager1::{Manager1, Watchers};
 use realtime_kit::RealtimeKit1;
 use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::Arc;
@@ -46,27 +46,41 @@ pub struct Config {
 }
 
 /// The bus, as the manager's loop sees it.
-pub struct Bus(SyncSender<Vec<Notice>>);
+pub struct Bus {
+    notices: SyncSender<Vec<Notice>>,
+    watchers: Watchers,
+}
 
 impl Bus {
     /// Be there for callers, as soon as there is a bus and whenever there is one. `exit`: somebody who may ends the manager.
     pub fn open(config: Config, rates: Rates, way: Way, exit: fn()) -> Result<Bus> {
         let (notices, told) = sync_channel(NOTICES_MAX);
         let thread = std::thread::Builder::new().name("manager-bus".into());
-        thread.spawn(move || stay(&config, &rates, &way, &told, exit)).context("a thread for the bus")?;
-        Ok(Bus(notices))
+        let watchers = Watchers::default();
+        let theirs = watchers.clone();
+        let stays = move || stay(&config, &rates, &way, (&told, &theirs), exit);
+        thread.spawn(stays).context("a thread for the bus")?;
+        Ok(Bus { notices, watchers })
+    }
+
+    /// Somebody who acts for the system watches.
+    pub fn is_watched_by_system(&self) -> bool {
+        self.watchers.are_of_system()
     }
 
     /// Who watches is told.
     pub fn tell(&self, notices: &[Notice]) {
-        if !notices.is_empty() && self.0.try_send(notices.to_vec()).is_err() {
+        if !notices.is_empty() && self.notices.try_send(notices.to_vec()).is_err() {
             eprintln!("tierce: the bus does not take notices; those who watch have to ask for them");
         }
     }
 }
 
+/// Notices, and who gets them.
+type Told<'t> = (&'t Receiver<Vec<Notice>>, &'t Watchers);
+
 /// On the bus, again after it was lost.
-fn stay(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) {
+fn stay(config: &Config, rates: &Rates, way: &Way, told: Told, exit: fn()) {
     let mut before = String::new();
     loop {
         match serve(config, rates, way, told, exit) {
@@ -83,11 +97,11 @@ fn stay(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>,
     }
 }
 
-fn serve(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) -> Result<()> {
+fn serve(config: &Config, rates: &Rates, way: &Way, (told, watchers): Told, exit: fn()) -> Result<()> {
     let asking = Builder::system()?.method_timeout(PATIENCE).build()?;
     let callers = Arc::new(Callers::new(asking, config.access.clone(), rates.clone()));
-    let manager = Manager1::new(callers.clone(), way.clone());
-    let watchers = manager.watchers();
+    let manager = Manager1::new(callers.clone(), way.clone(), watchers.clone());
+    let asked = callers.clone();
     let wakes = way.clone();
     // Who asks for it has the answer first.
     let exit = move || {
@@ -120,6 +134,7 @@ fn serve(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
+        watchers.look(|name| asked.is_there(name));
         if ended.try_recv().is_err_and(|error| error == TryRecvError::Disconnected) {
             eprintln!("tierce: the bus has hung up");
             return Ok(());
