@@ -59,6 +59,16 @@ stop
 player alice of-alice
 stop
 
+# A program of his own at that path, by a mount namespace.
+cp /usr/bin/player /tmp/own
+printf x >>/tmp/own
+su bob -c 'exec unshare -U -r -m sh -c "mount --bind /tmp/own /usr/bin/player && exec player player.json"' >/out/player.log 2>&1 &
+player=$!
+sleep 2
+say other-program "\"$(readlink /proc/$player/exe)\""
+listed other
+stop
+
 # Another program at the same place.
 printf x >>/usr/bin/player
 player alice left

@@ -434,7 +434,8 @@ fn a_hostile_user() {
     // But for what the kernel itself takes (interrupts, higher scheduling classes), which is counted by its name.
     let missed = count(&after, "not_kept") - count(&before, "not_kept");
     assert!(missed <= windows / 300 && (missed == 0 || after["promise"]["why"] == "stolen"), "{after}");
-    assert!(missed > 0 || count(&after, "least_ns") >= 1_950_000, "{after}");
+    // A budget that ended late in one period is a debt in the next, which the promise counts; such a period has that much less than 2 ms.
+    assert!(missed > 0 || count(&after, "least_ns") >= 1_900_000, "{after}");
     // And she is answered.
     let (alone, beside) = (got("alone"), got("beside"));
     println!("alone: {alone}\nbeside: {beside}");
@@ -544,6 +545,8 @@ fn a_program_that_was_calibrated_is_asked_for() {
     assert_eq!((owner, budget), (&json!("user:1002"), &json!("1ms")), "{}", log());
     let [(_, _, budget, _)] = &requests("of-alice")[..] else { panic!("{}", log()) };
     assert_ne!(budget, &json!("1ms"), "what bob says holds for bob");
+
+    assert_eq!((got("other-program"), requests("other")), (&json!("/usr/bin/player"), vec![]), "{}", log());
 
     // It has changed.
     assert_eq!(requests("left"), [], "{}", log());

@@ -256,12 +256,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             Ok(trial) => self.judged(&request, &evaluated, when, (trial, &place)),
             Err(wrong) => Verdict::Wait(wrong.clone()),
         };
-        let is_refused = evaluated.broken.is_none() && Guide::of(&evaluated, &self.books).is_err();
-        if let (Verdict::Refuse(refusal), When::New, true, Ok(trial)) =
-            (&mut verdict, when, is_refused, &trial)
-        {
-            let nearest = refusal.nearest.take();
-            refusal.nearest = nearest.or_else(|| self.nearest_by_rules(&request, trial, now_ns));
+        if let (Verdict::Refuse(refusal), When::New, Ok(trial)) = (&mut verdict, when, &trial) {
+            let by_rules = evaluated.broken.is_none() && Guide::of(&evaluated, &self.books).is_err();
+            if by_rules && refusal.nearest.is_none() {
+                refusal.nearest = self.nearest_by_rules(&request, trial, now_ns);
+            }
         }
         (verdict, evaluated)
     }
