@@ -169,6 +169,11 @@ impl Store {
         Ok(profile)
     }
 
+    /// The profiles that hold for one user's processes on a machine whose files are below `root`: root keeps them.
+    pub fn of_user(root: &Path, uid: u32) -> Store {
+        Store { root: root.into(), user: Some(root.join("var/lib/tierce/users").join(uid.to_string())) }
+    }
+
     /// Keep a profile in a layer, in place of the one there. A reader sees the old one or the new one.
     pub fn keep(&self, layer: Layer, profile: &Profile) -> Result<PathBuf, StoreError> {
         let file = self.file(layer, &profile.program.executable.path)?;
@@ -197,10 +202,8 @@ impl Store {
 
 /// Longest text of a profile, bytes.
 const TEXT_MAX: u64 = 1 << 20;
-/// Entries of a folder and those below it.
-const FILES_MAX: usize = 4096;
 
-/// Files of users are read by root, too: one that is a pipe, or has no end, holds nobody up.
+/// One that is a pipe, or has no end, holds nobody up.
 fn read(file: &Path) -> Result<Profile, StoreError> {
     let failed = |error| StoreError::File(file.into(), error);
     let mut text = String::new();
@@ -220,12 +223,9 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), StoreError
         entries => entries.map_err(failed)?,
     };
     let found = |entry: io::Result<std::fs::DirEntry>| entry.and_then(|it| Ok((it.path(), it.file_type()?)));
-    let mut paths = entries.map(found).take(FILES_MAX).collect::<io::Result<Vec<_>>>().map_err(failed)?;
+    let mut paths = entries.map(found).collect::<io::Result<Vec<_>>>().map_err(failed)?;
     paths.sort_by(|a, b| a.0.cmp(&b.0));
     for (path, kind) in paths {
-        if files.len() >= FILES_MAX {
-            break;
-        }
         // A link to a folder may lead anywhere.
         if kind.is_dir() {
             files_below(&path, files)?;

@@ -231,10 +231,12 @@ fn rules_signal_events_and_wait_for_them_and_never_without_end() {
         assert_eq!(said(&mut manager), ["events: later"]);
         let id = asked(&mut manager, 1000, 11, &[("1ms/10ms", 0)], State::Granted).about.unwrap().id;
         assert_eq!(id, 1);
-        manager.violated(&missed("grant-1", 3), NOW);
+        manager.violated(&missed("grant-1", 3));
+        hear(&mut manager);
         manager.signal("calibrated", &json!({ "program": "player" }), NOW);
         assert_eq!(said(&mut manager), ["events: 1 missed 3", "events: player"]);
-        manager.violated(&unkept("grant-1", 2), NOW);
+        manager.violated(&unkept("grant-1", 2));
+        hear(&mut manager);
         let notices = manager.take_notices();
         let told: Vec<_> = notices.iter().map(|it| (it.what, it.to.to_string(), it.text.as_str())).collect();
         assert_eq!(
@@ -261,6 +263,32 @@ fn unkept(part: &str, windows: u64) -> Violation {
     Violation { part: part.into(), what: Violated::Promise { parent, windows, missing_ns, why } }
 }
 
+/// Until rules have heard of everything.
+fn hear(manager: &mut InTest) {
+    while manager.is_behind() {
+        manager.go_on(NOW);
+    }
+}
+
+/// A rule that never ends hears of them in turns.
+#[test]
+fn many_parts_that_miss_their_deadlines_do_not_keep_others_waiting() {
+    on_a_large_stack(|| {
+        let text = "fn deadline_missed(it) { loop {} }".to_string();
+        let mut manager = manager(ONE, &[("endless".into(), text, Value::Null)]);
+        manager.turn(NOW).unwrap();
+        let (at_once, ()) =
+            took(|| (0..300).for_each(|part| manager.violated(&missed(&format!("part-{part}"), 1))));
+        let mut turns = Vec::new();
+        while manager.is_behind() {
+            turns.push(took(|| manager.go_on(NOW)).0);
+        }
+        println!("{at_once:?}, then {} turns, {:?} the longest", turns.len(), turns.iter().max());
+        let most = EVENT + Duration::from_millis(60);
+        assert!(turns.len() == 256 && at_once < most && turns.iter().all(|took| *took < most), "{turns:?}");
+    });
+}
+
 /// Of the plan's own parts rules and the system hear, with no request; nothing of that is kept, as it may come twice a second.
 #[test]
 fn rules_and_the_system_hear_of_parts_that_nobody_has_asked_for() {
@@ -276,7 +304,8 @@ fn rules_and_the_system_hear_of_parts_that_nobody_has_asked_for() {
         granted(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
         manager.take_notices();
         let mut told = |violation: &Violation| -> Vec<String> {
-            manager.violated(violation, NOW);
+            manager.violated(violation);
+            hear(&mut manager);
             let notices = manager.take_notices();
             notices.iter().map(|it| format!("{} {:?} {:?}: {}", it.to, it.what, it.part, it.text)).collect()
         };
@@ -321,8 +350,10 @@ fn rules_and_the_owner_hear_of_threads_that_no_longer_match() {
             by: "cgroup = \"web\"".into(),
             why: "its cgroup is \"other\"; it is in the default node".into(),
         };
-        manager.match_ended(&thread("web"), NOW);
-        manager.match_ended(&thread("grant-1"), NOW);
+        manager.match_ended(&thread("web"));
+        hear(&mut manager);
+        manager.match_ended(&thread("grant-1"));
+        hear(&mut manager);
         let notices = manager.take_notices();
         let ended: Vec<_> =
             notices.iter().map(|it| format!("{} {:?}: {}", it.to, it.what, it.text)).collect();

@@ -62,6 +62,16 @@ fn who_is_refused_by_rules_is_told_what_they_would_let_through() {
     // A third one he does not get, however small.
     let (_, nearest) = refused(&mut manager, 1000, 13, &[("1ms/10ms", 5)]);
     assert_eq!(nearest, None);
+    // A rule that chooses where it may be: what fits there.
+    let small = r#"fn new_request(it) {
+        if it.request.ppm > 300000 { return #{ refuse: "too much" }; }
+        #{ under: "small" }
+    }"#;
+    let plan = format!("{ONE}\n[node.small]\npolicy = \"reservation\"\nunder.rt = {{ budget = \"10ms\", period = \"100ms\" }}\n");
+    let mut manager = common::manager(&plan, &[("small".into(), small.into(), Value::Null)]);
+    let (_, nearest) = refused(&mut manager, 1000, 11, &[("400ms/1s", 9)]);
+    let (budget, period) = nearest.unwrap().budget_and_period_ns().unwrap();
+    granted(&mut manager, 1000, 11, &[(&format!("{budget}ns/{period}ns"), 9)]);
     // A rule that says itself what it would let through, and one that fails.
     let says =
         ("says", r#"fn new_request(it) { #{ refuse: "no", nearest: #{ budget: "7us", period: "1s" } } }"#);

@@ -268,14 +268,15 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
         service.totals = Some(Totals::new(args.metrics_threads as usize));
     }
     let interval = args.stats_every.map(Duration::from_nanos);
+    let (mut left_out, mut unmatched) = (tell::Threads::left_out(), tell::Threads::unmatched());
     let (mut shown, mut beside, mut unkept) = (begun, false, Unkept::new(begun));
     loop {
         live.turn(keep)?;
         service.rest(live);
         service.look(live);
         unkept.look(live);
-        tell::left_out(&live.take_left_out());
-        tell::unmatched(&live.take_unmatched());
+        left_out.tell(&live.take_left_out());
+        unmatched.tell(&live.take_unmatched());
         tell::guardian(&live.take_guardian());
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;

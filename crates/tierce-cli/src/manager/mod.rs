@@ -326,10 +326,10 @@ impl<'a> Daemon<'a> {
         };
         *before = last;
         for violation in violations.since(&snapshot).iter().filter(|it| is_meant(&it.part)) {
-            self.manager.violated(violation, now_ns());
+            self.manager.violated(violation);
         }
         for thread in unmatched.iter().filter(|it| is_meant(&it.name)) {
-            self.manager.match_ended(thread, now_ns());
+            self.manager.match_ended(thread);
         }
     }
 

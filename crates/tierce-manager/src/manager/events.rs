@@ -8,7 +8,7 @@ use crate::books::Request;
 use crate::in_force::InForce;
 use crate::principal::{Principal, NAMELESS};
 use crate::proposal::Proposal;
-use crate::rules::{Evaluated, Timer};
+use crate::rules::{cpu_time, Evaluated, Timer, RETRY};
 use crate::wrong::Wrong;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -34,9 +34,19 @@ pub struct Unmatched {
     pub why: String,
 }
 
+/// What has become of a part, for rules.
+pub struct Heard {
+    event: String,
+    data: Value,
+    /// The request that has it.
+    id: Option<u64>,
+}
+
 const MS: u64 = 1_000_000;
 /// Events that one event may cause.
 const CAUSED_MAX: usize = 16;
+/// Events of parts of which rules have not heard yet; of more they do not hear.
+const HEARD_MAX: usize = 256;
 /// Events that may be waited for.
 const LATER_MAX: usize = 64;
 
@@ -90,8 +100,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     /// A part of the plan has received less than it was promised, or has missed deadlines. Who has asked for it is told, or else the
-    /// system, and rules hear of it. Only broken promises of requests are kept in the books: the others may come twice a second for ever.
-    pub fn violated(&mut self, violation: &Violation, now_ns: u64) {
+    /// system, and rules hear of it ([`Manager::go_on`]). Only broken promises of requests are kept in the books: the others may come twice a second for ever.
+    pub fn violated(&mut self, violation: &Violation) {
         let part = &violation.part;
         let why = violation.why();
         let (what, data) = match &violation.what {
@@ -103,25 +113,18 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 (What::DeadlineMissed, json!({ "part": part, "misses": misses, "why": why }))
             }
         };
-        self.part_event(violation.event(), part, (what, violation.to_string()), &data, now_ns);
+        self.part_event(violation.event(), part, (what, violation.to_string()), data);
     }
 
     /// A thread no longer matches a part to which something is promised. Who is told, and that it is not kept, is as above.
-    pub fn match_ended(&mut self, thread: &Unmatched, now_ns: u64) {
+    pub fn match_ended(&mut self, thread: &Unmatched) {
         let Unmatched { tid, comm, name, by, why } = thread;
         let text = format!("thread {tid} ({comm}) no longer matches {name} ({by}): {why}");
         let data = json!({ "part": name, "tid": tid, "comm": comm, "by": by, "why": why });
-        self.part_event("match_ended", name, (What::MatchEnded, text), &data, now_ns);
+        self.part_event("match_ended", name, (What::MatchEnded, text), data);
     }
 
-    fn part_event(
-        &mut self,
-        event: &str,
-        part: &str,
-        (what, text): (What, String),
-        data: &Value,
-        now_ns: u64,
-    ) {
+    fn part_event(&mut self, event: &str, part: &str, (what, text): (What, String), data: Value) {
         let id = self.books.request_of(part).map(|request| request.id);
         let request = id.and_then(|id| self.books.requests.get(&id).cloned());
         let to = request.as_ref().map_or(Principal::System, |request| request.owner.clone());
@@ -131,7 +134,19 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let (number, part) = (self.books.last_notice(), Some(part.to_string()));
             self.told.push(Notice { number, to, id, what, text, within_ms: None, mode: None, part });
         }
-        self.signal_about(event, data, request.as_ref(), now_ns);
+        if self.rules.heeds(event) && self.heard.len() < HEARD_MAX {
+            self.heard.push_back(Heard { event: event.to_string(), data, id });
+        }
+    }
+
+    /// Rules hear of what has become of parts: of as much as there is time for.
+    pub(super) fn some_heard(&mut self, now_ns: u64) {
+        let ends = cpu_time() + RETRY;
+        while cpu_time() < ends {
+            let Some(Heard { event, data, id }) = self.heard.pop_front() else { break };
+            let request = id.and_then(|id| self.books.requests.get(&id).cloned());
+            self.signal_about(&event, &data, request.as_ref(), now_ns);
+        }
     }
 
     /// Rules hear of an event, and of those that they signal.

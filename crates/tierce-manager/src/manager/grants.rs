@@ -105,7 +105,7 @@ impl Guide {
         self.most_ppm = self.most_ppm.into_iter().chain(decision.most_ppm).min();
     }
 
-    pub fn allows(&self, at: usize, mode: &Mode) -> bool {
+    fn allows(&self, at: usize, mode: &Mode) -> bool {
         self.modes.as_ref().is_none_or(|modes| modes.contains(&at))
             && self.most_ppm.is_none_or(|most| mode.ppm() <= most)
     }

@@ -19,6 +19,7 @@ use crate::proposal::Proposal;
 use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
+use events::Heard;
 pub use events::{Unmatched, PART_EVENTS};
 use seen::Seen;
 use std::collections::VecDeque;
@@ -90,6 +91,8 @@ pub struct Manager<P, T> {
     later: Vec<Later>,
     /// Those who wait and are to be looked at again.
     retries: VecDeque<u64>,
+    /// Events of parts of which rules have not heard yet.
+    heard: VecDeque<Heard>,
     /// Changes with every change of the books.
     revision: u64,
     /// The plan has been changed by others, or has not been looked at.
@@ -114,6 +117,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             told: Vec::new(),
             later: Vec::new(),
             retries: VecDeque::new(),
+            heard: VecDeque::new(),
             revision: 0,
             is_foreign: true,
             has_started: false,

@@ -3,12 +3,12 @@
 use super::grants::{Guide, Place, Refusal};
 use super::{Manager, Threads};
 use crate::ask::{Answer, State, What};
-use crate::books::{Books, Request, Taken};
+use crate::books::{Request, Taken};
 use crate::in_force::InForce;
 use crate::mode::Mode;
 use crate::principal::Principal;
 use crate::proposal::Proposal;
-use crate::rules::{cpu_time, Evaluated, RETRY};
+use crate::rules::{cpu_time, Evaluated, RETRY, RULE};
 use crate::trial::Trial;
 use crate::wrong::Wrong;
 use serde_json::Value;
@@ -152,14 +152,17 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Whether there is more to do ([`Manager::go_on`]).
     pub fn is_behind(&self) -> bool {
-        !self.retries.is_empty()
+        !(self.retries.is_empty() && self.heard.is_empty())
     }
 
     /// Do some more of what others were answered before.
     pub fn go_on(&mut self, now_ns: u64) {
         if self.is_behind() {
             self.rules.begin_turn();
-            self.some_retries(now_ns);
+            match self.heard.is_empty() {
+                true => self.some_retries(now_ns),
+                false => self.some_heard(now_ns),
+            }
         }
     }
 
@@ -224,18 +227,12 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     fn rules_about(&mut self, id: u64, place: &Place, now_ns: u64) -> Evaluated {
-        let books = self.books.of_requests();
-        self.rules_within(books, id, place, now_ns)
-    }
-
-    /// What rules say of a request as it is in these books.
-    fn rules_within(&mut self, books: Books, id: u64, place: &Place, now_ns: u64) -> Evaluated {
         if !self.rules.heeds("new_request") {
             return Evaluated::default();
         }
-        let Some(request) = books.requests.get(&id).cloned() else { return Evaluated::default() };
+        let Some(request) = self.books.requests.get(&id).cloned() else { return Evaluated::default() };
         let Ok(trial) = self.trial() else { return Evaluated::default() };
-        let books = Rc::new(books);
+        let books = Rc::new(self.books.of_requests());
         let known = self.view(&trial, &books, Some(&request), &Value::Null, now_ns);
         let fits = Self::questions(&trial, &books, id, place);
         self.rules.decide("new_request", &known, Some(&request.owner), Some(fits))
@@ -265,36 +262,46 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         (verdict, evaluated)
     }
 
-    /// The largest budget that admission control would grant, and that the rules, which have refused more, let through; to a thousandth.
+    /// The largest budget that would be granted where the rules, which have refused more, let it be; to a thousandth. The time for it is
+    /// bounded: then the largest that was found until then.
     fn nearest_by_rules(&mut self, request: &Rc<Request>, trial: &Trial, now_ns: u64) -> Option<Mode> {
-        let mut most = self.nearest(request, &Guide::default(), &Proposal::default(), (trial, trial))?;
+        let ends = cpu_time() + RULE;
+        let most = self.nearest(request, &Guide::default(), &Proposal::default(), (trial, trial))?;
         let (budget_ns, period_ns) = most.budget_and_period_ns()?;
-        if self.lets_through(request, &most, now_ns)? {
+        if self.lets_through(request, &most, trial, now_ns)? {
             return Some(most);
         }
         let (step, mut good, mut bad, mut found) = ((budget_ns / 1000).max(1), 0, 1000, None);
-        while bad - good > 1 {
+        while bad - good > 1 && cpu_time() < ends {
             let middle = good + (bad - good) / 2;
-            most = Mode::budget(middle * step, period_ns, most.value).ok()?;
-            match self.lets_through(request, &most, now_ns)? {
-                true => (good, found) = (middle, Some(most.clone())),
-                false => bad = middle,
+            let mode = Mode::budget(middle * step, period_ns, most.value).ok()?;
+            match self.lets_through(request, &mode, trial, now_ns) {
+                Some(true) => (good, found) = (middle, Some(mode)),
+                Some(false) => bad = middle,
+                None => break,
             }
         }
         found
     }
 
-    /// Whether rules would grant the request with that mode alone, and nobody had to go. Nothing: a rule fails.
-    fn lets_through(&mut self, request: &Rc<Request>, mode: &Mode, now_ns: u64) -> Option<bool> {
-        let mut books = self.books.of_requests();
-        let smaller = Request { modes: vec![mode.clone()], ..(**request).clone() };
-        books.requests.insert(request.id, Rc::new(smaller));
-        let evaluated = self.rules_within(books, request.id, &Place::default(), now_ns);
-        if evaluated.broken.is_some() {
-            return None;
-        }
+    /// Whether the request would be granted with that mode alone, and nobody had to go. Nothing: a rule fails.
+    fn lets_through(
+        &mut self,
+        request: &Rc<Request>,
+        mode: &Mode,
+        trial: &Trial,
+        now_ns: u64,
+    ) -> Option<bool> {
+        let smaller = Rc::new(Request { modes: vec![mode.clone()], ..(**request).clone() });
+        self.books.requests.insert(request.id, smaller.clone());
+        let place = Place::default();
+        let evaluated = self.rules_about(request.id, &place, now_ns);
         let guide = Guide::of(&evaluated, &self.books);
-        Some(guide.is_ok_and(|guide| guide.takes_nothing() && guide.allows(0, mode)))
+        let passes = guide.is_ok_and(|guide| {
+            guide.takes_nothing() && self.acquired(&smaller, &guide, (trial, &place)).is_ok()
+        });
+        self.books.requests.insert(request.id, request.clone());
+        evaluated.broken.is_none().then_some(passes)
     }
 
     fn judged(

@@ -1,6 +1,7 @@
 //! What a run says of itself while it lasts.
 
 use crate::journal::{report, Level};
+use std::time::{Duration, Instant};
 use tierce_scx::live::{Guardian, LeftOut};
 
 /// Of this plan.
@@ -8,33 +9,61 @@ pub fn in_force(plan: &str) {
     report(Level::Info, "plan_in_force", &format!("{plan} is in force"), &[("plan", plan.into())]);
 }
 
-/// Threads that are named in one turn: a user can start any number that match.
+/// Threads that are named in so long a time: a user can have any number that match, and change their names.
 const NAMED_MAX: usize = 20;
+const NAMED_IN: Duration = Duration::from_secs(10);
 
-/// Threads that match and are not where the plan wants them.
-pub fn left_out(list: &[LeftOut]) {
-    matches("match_left_out", "matches", list);
+/// Threads of which one thing is said.
+pub struct Threads {
+    event: &'static str,
+    verb: &'static str,
+    since: Instant,
+    named: usize,
+    more: usize,
 }
 
-/// Threads that have left what something was promised to.
-pub fn unmatched(list: &[LeftOut]) {
-    matches("match_ended", "no longer matches", list);
-}
+impl Threads {
+    /// Threads that match and are not where the plan wants them.
+    pub fn left_out() -> Self {
+        Self::new("match_left_out", "matches")
+    }
 
-fn matches(event: &str, verb: &str, list: &[LeftOut]) {
-    for LeftOut { tid, comm, target, why, .. } in list.iter().take(NAMED_MAX) {
-        let message = format!("{event}: thread {tid} ({comm}) {verb} {target}: {why}");
+    /// Threads that have left what something was promised to.
+    pub fn unmatched() -> Self {
+        Self::new("match_ended", "no longer matches")
+    }
+
+    fn new(event: &'static str, verb: &'static str) -> Self {
+        Self { event, verb, since: Instant::now(), named: 0, more: 0 }
+    }
+
+    /// These are new.
+    pub fn tell(&mut self, list: &[LeftOut]) {
+        if self.since.elapsed() >= NAMED_IN {
+            if self.more > 0 {
+                let message = format!("{}: {} threads more (tierce status)", self.event, self.more);
+                report(Level::Warn, self.event, &message, &[]);
+            }
+            (self.since, self.named, self.more) = (Instant::now(), 0, 0);
+        }
+        for thread in list {
+            match self.named < NAMED_MAX {
+                true => self.name(thread),
+                false => self.more += 1,
+            }
+        }
+    }
+
+    fn name(&mut self, LeftOut { tid, comm, target, why, .. }: &LeftOut) {
+        self.named += 1;
+        let message = format!("{}: thread {tid} ({comm}) {} {target}: {why}", self.event, self.verb);
         let fields = [
             ("tid", (*tid).into()),
             ("comm", (&**comm).into()),
             ("part", (&**target).into()),
             ("why", (&**why).into()),
         ];
-        report(Level::Warn, event, &message, &fields);
-    }
-    if list.len() > NAMED_MAX {
-        let message = format!("{event}: {} threads more (tierce status)", list.len() - NAMED_MAX);
-        report(Level::Warn, event, &message, &[]);
+        report(Level::Warn, self.event, &message, &fields);
     }
 }
 
