@@ -131,15 +131,15 @@ impl Profile {
         self.program.changes().into_iter().chain(self.machine.changes(now)).collect()
     }
 
-    /// The entry for a thread: that of its name. Where the name has entries with routines, it is that of the thread's routine, or else
-    /// one without; only then is `routine` asked for.
-    pub fn thread(&self, name: &str, routine: impl FnOnce() -> Option<String>) -> Option<&Thread> {
+    /// Whether threads of this name are told apart by their routines.
+    pub fn has_routines(&self, name: &str) -> bool {
+        self.threads.iter().any(|thread| thread.name == name && thread.routine.is_some())
+    }
+
+    /// The entry for a thread of this name: that of its routine, or else the first one without a routine.
+    pub fn thread(&self, name: &str, routine: Option<&str>) -> Option<&Thread> {
         let mut of_name = self.threads.iter().filter(|thread| thread.name == name);
-        if of_name.clone().all(|thread| thread.routine.is_none()) {
-            return of_name.next();
-        }
-        let is = routine();
-        let own = of_name.clone().find(|thread| is.is_some() && thread.place() == is.as_deref());
+        let own = of_name.clone().find(|thread| routine.is_some() && thread.place() == routine);
         own.or_else(|| of_name.find(|thread| thread.routine.is_none()))
     }
 

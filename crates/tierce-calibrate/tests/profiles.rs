@@ -150,16 +150,17 @@ fn threads_of_one_name_are_told_apart_by_routine() {
     ];
     assert_eq!(entries, expected);
     let of = |name: &str, place: Option<&str>| {
-        let found = twins.thread(name, || place.map(String::from));
+        let found = twins.thread(name, place);
         found.map(|found| twins.threads.iter().position(|thread| thread == found).unwrap())
     };
     let places = [Some("player+0x10"), Some("player+0x20"), Some("player+0x99"), None];
     assert_eq!(places.map(|place| of("worker", place)), [Some(0), Some(1), Some(2), Some(2)]);
     assert_eq!([Some("main"), Some("player+0x10"), None].map(|place| of("ui", place)), [Some(4), None, None]);
-    // Nobody looks at a thread whose name says all.
-    let unasked = || -> Option<String> { panic!("it was looked at") };
-    assert!(twins.thread("pool", unasked).is_some() && twins.thread("other", unasked).is_none());
-    assert!(player().thread("worker", unasked) == Some(&player().threads[1]));
+    assert_eq!(
+        ["worker", "pool", "ui", "other"].map(|name| twins.has_routines(name)),
+        [true, false, true, false]
+    );
+    assert_eq!(["pool", "other"].map(|name| of(name, Some("player+0x10"))), [Some(3), None]);
     let text = twins.to_string();
     assert_eq!(text.parse::<Profile>().unwrap(), twins, "{text}");
     assert!(text.contains("routine = \"player+0x10\"\nfunction = \"at_10\"\n"), "{text}");
