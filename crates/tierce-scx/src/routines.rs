@@ -5,16 +5,20 @@
 //! is not stopped, and whether it runs or sleeps does not matter. With another C library, or if the program is linked statically, the
 //! routine is not known.
 //!
-//! What is read was written by the program. It decides nothing but which routine its own thread is taken for. All sizes are bounded, and
-//! memory is read only where no file is mapped, since a file system could let the reader wait.
+//! What is read was written by the program. It decides nothing but which routine its own thread is taken for. All sizes are bounded. A
+//! program can let those wait who read its memory (a file of a slow file system, `userfaultfd`). So no memory is read to which a file is
+//! mapped; another thread reads, for which nobody waits for long; and while that of one user does not come back, nothing of his is read.
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{mpsc, Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Bytes of the list of a process's mappings that are read.
 const MAPS_MAX: u64 = 16 << 20;
@@ -24,6 +28,10 @@ const LIBRARY_MAX: u64 = 64 << 20;
 const FILE_MAX: u64 = 256 << 20;
 /// C libraries that are remembered.
 const LIBRARIES_MAX: usize = 64;
+/// Reading a process takes no longer, or it is not waited for.
+const WAIT: Duration = Duration::from_millis(500);
+/// Threads that read and do not come back, of different users.
+const READING_MAX: usize = 16;
 /// A descriptor is smaller than that.
 const DESCRIPTOR_MAX: u64 = 1 << 16;
 /// In the descriptor, the list of robust mutexes comes after the thread's number: two numbers of 32 bits and a pointer.
@@ -82,43 +90,76 @@ fn is_plain(name: &str) -> bool {
 /// Looks for start routines, and remembers where C libraries keep them.
 #[derive(Default)]
 pub struct Routines {
-    libraries: HashMap<[i64; 5], Option<Layout>>,
+    libraries: Libraries,
+    /// What does not come back, by user.
+    reading: HashMap<u32, JoinHandle<()>>,
 }
 
 impl Routines {
     /// Those of some threads of a process. Nothing: it is not known (yet: a thread that has only just begun has no list of robust mutexes).
     /// `may_read` says of a path whether the C library that the process has from there may be read.
-    pub fn of(&mut self, pid: u32, tids: &[u32], may_read: impl Fn(&Path) -> bool) -> Vec<Option<Routine>> {
-        let is_main = |tid: &u32| *tid == pid;
-        let process = if tids.iter().all(is_main) { None } else { self.process(pid, may_read) };
-        let routine = |tid: &u32| match is_main(tid) {
-            true => Some(Routine::Main),
-            false => process.as_ref().and_then(|process| process.routine(*tid)),
-        };
+    pub fn of(
+        &mut self,
+        pid: u32,
+        tids: &[u32],
+        may_read: impl Fn(&Path) -> bool + Send + 'static,
+    ) -> Vec<Option<Routine>> {
+        let others: Vec<u32> = tids.iter().copied().filter(|tid| *tid != pid).collect();
+        let found =
+            if others.is_empty() { None } else { self.read(pid, others, may_read) }.unwrap_or_default();
+        let routine = |tid: &u32| if *tid == pid { Some(Routine::Main) } else { found.get(tid).cloned() };
         tids.iter().map(routine).collect()
     }
 
-    fn process(&mut self, pid: u32, may_read: impl Fn(&Path) -> bool) -> Option<Process> {
-        let maps = File::open(format!("/proc/{pid}/maps")).ok()?;
-        let mappings = mappings(BufReader::new(maps.take(MAPS_MAX)));
-        let is_libc = |mapping: &&Mapping| mapping.path.file_name().is_some_and(|name| name == "libc.so.6");
-        let libc = mappings.iter().find(is_libc).filter(|libc| may_read(&libc.path))?;
-        let layout = self.layout(libc)?;
-        let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
-        Some(Process { pid, memory, mappings, layout })
+    fn read(
+        &mut self,
+        pid: u32,
+        tids: Vec<u32>,
+        may_read: impl Fn(&Path) -> bool + Send + 'static,
+    ) -> Option<BTreeMap<u32, Routine>> {
+        self.reading.retain(|_, thread| !thread.is_finished());
+        let user = status(pid, pid, "Uid:")?.split_whitespace().next()?.parse().ok()?;
+        if self.reading.len() >= READING_MAX || self.reading.contains_key(&user) {
+            return None;
+        }
+        let (libraries, (say, heard)) = (self.libraries.clone(), mpsc::channel());
+        let read = move || {
+            let process = Process::look(pid, &libraries, may_read);
+            let routine = |tid| Some((tid, process.as_ref()?.routine(tid)?));
+            let _ = say.send(tids.into_iter().filter_map(routine).collect()); // nobody may wait any more
+        };
+        let thread = Builder::new().name("start-routines".into()).spawn(read).ok()?;
+        let found = heard.recv_timeout(WAIT).ok();
+        if found.is_none() {
+            self.reading.insert(user, thread);
+        }
+        found
     }
+}
 
-    fn layout(&mut self, library: &Mapping) -> Option<Layout> {
+/// C libraries that were read.
+#[derive(Clone, Default)]
+struct Libraries(Arc<Mutex<HashMap<[i64; 5], Option<Layout>>>>);
+
+impl Libraries {
+    fn layout(&self, library: &Mapping) -> Option<Layout> {
         let about = fs::metadata(&library.path).ok()?;
         if about.ino() != library.inode {
             return None; // an update has replaced it, or the process has another root
         }
-        let stamp =
-            [about.dev() as i64, about.ino() as i64, about.size() as i64, about.ctime(), about.ctime_nsec()];
-        if self.libraries.len() >= LIBRARIES_MAX && !self.libraries.contains_key(&stamp) {
-            self.libraries.clear();
+        let [device, inode] = [about.dev(), about.ino()].map(|number| number as i64);
+        let stamp = [device, inode, about.size() as i64, about.ctime(), about.ctime_nsec()];
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(layout) = known().get(&stamp) {
+            return *layout;
         }
-        *self.libraries.entry(stamp).or_insert_with(|| Layout::of(&contents(&library.path, LIBRARY_MAX)?))
+        let layout = contents(&library.path, LIBRARY_MAX).and_then(|text| Layout::of(&text));
+        let mut known = known();
+        if known.len() >= LIBRARIES_MAX {
+            known.clear();
+        }
+        known.insert(stamp, layout);
+        layout
     }
 }
 
@@ -154,12 +195,20 @@ fn number(data: &[u8], at: usize) -> Option<u32> {
 /// A process that is looked at.
 struct Process {
     pid: u32,
-    memory: File,
     mappings: Vec<Mapping>,
     layout: Layout,
 }
 
 impl Process {
+    fn look(pid: u32, libraries: &Libraries, may_read: impl Fn(&Path) -> bool) -> Option<Process> {
+        let maps = File::open(format!("/proc/{pid}/maps")).ok()?;
+        let mappings = mappings(BufReader::new(maps.take(MAPS_MAX)));
+        let is_libc = |mapping: &&Mapping| mapping.path.file_name().is_some_and(|name| name == "libc.so.6");
+        let libc = mappings.iter().find(is_libc).filter(|libc| may_read(&libc.path))?;
+        let layout = libraries.layout(libc)?;
+        Some(Process { pid, mappings, layout })
+    }
+
     fn routine(&self, tid: u32) -> Option<Routine> {
         let list = robust_list(tid)?;
         let tid_at = list.checked_sub(LIST_AFTER_TID)?;
@@ -183,9 +232,16 @@ impl Process {
     /// Memory of the process's own.
     fn read<const SIZE: usize>(&self, address: u64) -> Option<[u8; SIZE]> {
         let mapping = self.mapping(address).filter(|mapping| mapping.inode == 0)?;
-        let mut bytes = [0; SIZE];
-        let is_within = address.checked_add(SIZE as u64)? <= mapping.end;
-        (is_within && self.memory.read_exact_at(&mut bytes, address).is_ok()).then_some(bytes)
+        if address.checked_add(SIZE as u64)? > mapping.end {
+            return None;
+        }
+        let mut bytes = [0_u8; SIZE];
+        let own = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: SIZE };
+        let its = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: SIZE };
+        // SAFETY: the kernel writes no more than SIZE bytes to `bytes`; the other address is one of the other process.
+        let count =
+            unsafe { libc::process_vm_readv(self.pid as i32, &raw const own, 1, &raw const its, 1, 0) };
+        (count == SIZE as isize).then_some(bytes)
     }
 }
 
@@ -200,8 +256,13 @@ fn robust_list(tid: u32) -> Option<u64> {
 
 /// The number that a thread has for itself: in a container it is another one.
 fn own_number(pid: u32, tid: u32) -> Option<u32> {
+    status(pid, tid, "NSpid:")?.split_whitespace().last()?.parse().ok()
+}
+
+/// What /proc says of a thread after this word.
+fn status(pid: u32, tid: u32, word: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+    status.lines().find_map(|line| line.strip_prefix(word)).map(String::from)
 }
 
 /// A part of a process's memory.

@@ -129,11 +129,13 @@ fn without_the_c_library_a_routine_is_not_known() {
 /// Each thread makes up a descriptor, whose list of robust mutexes it tells the kernel of; then it says what it is.
 const HOSTILE: &str = r#"
 #define _GNU_SOURCE
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -207,15 +209,29 @@ static void *hostile(void *arg)
 		mprotect(memory, SIZE, PROT_NONE);
 		tell("unreadable", memory + LIST);
 	}
+	case 12: { /* who reads the memory waits until the program ends */
+		char *memory = anonymous();
+		struct uffdio_api api = {.api = UFFD_API};
+		struct uffdio_register area = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+		int faults = (int)syscall(SYS_userfaultfd, 0);
+
+		area.range.start = (uintptr_t)memory;
+		area.range.len = SIZE;
+		if (ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &area))
+			tell("cannot-wait", memory + LIST);
+		tell("waits", memory + LIST);
+	}
 	}
 	return NULL;
 }
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t thread;
 	uintptr_t i;
 
-	for (i = 0; i < 12; i++)
+	(void)argv;
+
+	for (i = argc > 1 ? 12 : 0; i < (argc > 1 ? 13 : 12); i++)
 		pthread_create(&thread, NULL, hostile, (void *)i);
 	for (;;)
 		pause();
@@ -237,11 +253,41 @@ fn hostile_memory_is_a_routine_of_its_own_or_none() {
         let (what, tid) = line.split_once(' ').unwrap();
         let found = routines.of(pid, &[tid.parse().unwrap()], any).remove(0);
         match what {
-            // What the program itself may not read can be read all the same: it is its own.
-            "chosen" | "unreadable" => assert_eq!(function(&found), Some("other".into()), "{what}"),
+            "chosen" => assert_eq!(function(&found), Some("other".into())),
             _ => assert_eq!(found, None, "{what}"),
         }
     }
+}
+
+/// Nobody waits for a program that lets its readers wait, and its user has no more of them.
+#[test]
+fn memory_that_lets_wait_is_not_waited_for() {
+    let folder = Folder::new("waits");
+    let source = folder.0.join("hostile.c");
+    fs::write(&source, HOSTILE).unwrap();
+    let program = folder.compile(&source, "hostile", &["-Wno-implicit-fallthrough"]);
+    let mut hostile = Running(Command::new(&program).arg("waits").stdout(Stdio::piped()).spawn().unwrap());
+    let line = BufReader::new(hostile.0.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let (what, tid) = line.split_once(' ').unwrap();
+    let twins = Running::of(&folder.compile(Path::new(TWINS), "twins", &[]));
+    let workers = twins.threads(2, "worker");
+    let (mut routines, mut others) = (Routines::default(), Routines::default());
+    let mut light = |routines: &mut Routines| routines.of(twins.0.id(), &workers[..1], any).remove(0);
+    let known = |routines: &mut Routines, light: &mut dyn FnMut(&mut Routines) -> Option<Routine>| {
+        let begun = Instant::now();
+        while light(routines).is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    known(&mut others, &mut light);
+    let begun = Instant::now();
+    assert_eq!(routines.of(hostile.0.id(), &[tid.parse().unwrap()], any), [None]);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    // Without the right to let the kernel wait there is nothing to wait for.
+    assert_eq!(light(&mut routines).is_none(), what == "waits", "{what}");
+    drop(hostile);
+    known(&mut routines, &mut light);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::manager::way::Way;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tierce_calibrate::{File, Store};
 use tierce_manager::{Answer, Ask, Asker, List, Mode, State, ThreadInfo, Which, Wish, Wrong};
@@ -66,6 +66,7 @@ pub struct RealtimeKit1<E> {
     config: Config,
     exit: E,
     nice: Mutex<Nice>,
+    routines: Mutex<Routines>,
 }
 
 /// A thread that is asked for.
@@ -78,7 +79,7 @@ struct Wanted {
 
 impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
     pub fn new(callers: Arc<Callers>, way: Way, config: Config, exit: E) -> Self {
-        Self { callers, way, config, exit, nice: Mutex::default() }
+        Self { callers, way, config, exit, nice: Mutex::default(), routines: Mutex::default() }
     }
 
     /// A thread of the caller's user, in that process or the caller's.
@@ -125,8 +126,13 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
             let bound = self.config.rttime_usec_max;
             return Err(fdo::Error::AccessDenied(format!("RLIMIT_RTTIME has to be at most {bound} us")));
         }
-        let profile =
-            if self.config.profiles { profile(&Store::at("/", None), wanted.pid, wanted.tid) } else { None };
+        let profile = match self.config.profiles {
+            true => {
+                let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
+                profile(&Store::at("/", None), &mut routines, wanted.pid, wanted.tid)
+            }
+            false => None,
+        };
         let has_profile = profile.is_some();
         let mut modes = profile.map_or_else(|| self.config.modes.clone(), |mode| vec![mode]);
         modes.iter_mut().for_each(|mode| mode.value += i64::from(priority));
@@ -295,15 +301,19 @@ fn rttime(limits: &str) -> Option<i64> {
 }
 
 /// What `tierce calibrate` has found for the thread, if its program is still the same.
-fn profile(store: &Store, pid: u32, tid: u32) -> Option<Mode> {
+fn profile(store: &Store, routines: &mut Routines, pid: u32, tid: u32) -> Option<Mode> {
     let process = format!("/proc/{pid}");
     let program = fs::read_link(format!("{process}/exe")).ok()?;
     let name = fs::read_to_string(format!("{process}/task/{tid}/comm")).ok()?;
     let profile = store.find(&program).ok()??.profile;
-    let may_read = |path: &Path| profile.program.libraries.iter().any(|library| library.path == path);
     let name = name.trim_end();
     let routine = match profile.has_routines(name) {
-        true => Routines::default().of(pid, &[tid], may_read).pop().flatten(),
+        true => {
+            let listed: Vec<PathBuf> =
+                profile.program.libraries.iter().map(|file| file.path.clone()).collect();
+            let may_read = move |path: &Path| listed.iter().any(|own| own == path);
+            routines.of(pid, &[tid], may_read).pop().flatten()
+        }
         false => None,
     };
     let own = profile.thread(name, routine.map(|routine| routine.to_string()).as_deref())?.reservation?;
@@ -352,8 +362,9 @@ mod tests {
         let (store, mut known) = (Store::at(folder.path(), None), twins.profile());
         let budgets = |known: &tierce_calibrate::Profile| {
             store.keep(tierce_calibrate::Layer::Machine, known).unwrap();
-            [twins.light.0, twins.heavy.0, twins.pid()]
-                .map(|tid| profile(&store, twins.pid(), tid).map(|mode| mode.to_string()))
+            [twins.light.0, twins.heavy.0, twins.pid()].map(|tid| {
+                profile(&store, &mut Routines::default(), twins.pid(), tid).map(|mode| mode.to_string())
+            })
         };
         let of = |text: &str| Some(text.to_string());
         assert_eq!(budgets(&known), [of("2ms in 20ms"), of("5ms in 20ms"), None]);

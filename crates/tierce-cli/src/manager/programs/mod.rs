@@ -341,10 +341,14 @@ impl Programs {
             }
             process.begins.insert(live.tid, begin);
         }
-        let may_read = |path: &Path| profile.program.libraries.iter().any(|library| library.path == path);
-        for (tid, routine) in due.iter().zip(self.routines.of(pid, &due, may_read)) {
-            if let Some(begin) = process.begins.get_mut(tid) {
-                begin.routine = routine.map(|routine| routine.to_string());
+        if !due.is_empty() {
+            let listed: Vec<PathBuf> =
+                profile.program.libraries.iter().map(|file| file.path.clone()).collect();
+            let found = self.routines.of(pid, &due, move |path| listed.iter().any(|own| own == path));
+            for (tid, routine) in due.iter().zip(found) {
+                if let Some(begin) = process.begins.get_mut(tid) {
+                    begin.routine = routine.map(|routine| routine.to_string());
+                }
             }
         }
         for live in &mut threads {
