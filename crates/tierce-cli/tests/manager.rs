@@ -554,6 +554,12 @@ fn a_program_that_was_calibrated_is_asked_for() {
         shown.lines().any(|line| line.starts_with(&format!("worker ({function})  periodic")))
     };
     assert!(got("twins-calibrated") == 0 && of("light") && of("heavy"), "{shown}\n{}", log());
+    let text = std::fs::read_to_string(boot.out.join("twins.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    for thread in json["profiles"][0]["threads"].as_array().unwrap() {
+        let routine = thread["routine"].as_str().is_some_and(|place| place.starts_with("twins+0x"));
+        assert_eq!(thread["function"].is_string() && routine, thread["name"] == "worker", "{thread}");
+    }
     let mut twins = requests("twins");
     twins.sort_by_key(|(_, thread, ..)| *thread); // `light` began first
     let budgets_ms = twins.iter().map(|(owner, _, budget, period)| {

@@ -29,7 +29,7 @@ const FILE_MAX: u64 = 256 << 20;
 /// C libraries that are remembered.
 const LIBRARIES_MAX: usize = 64;
 /// Reading a process takes no longer, or it is not waited for.
-const WAIT: Duration = Duration::from_millis(500);
+const WAIT: Duration = Duration::from_secs(1);
 /// Threads that read and do not come back, of different users.
 const READING_MAX: usize = 16;
 /// A descriptor is smaller than that.
@@ -214,7 +214,7 @@ impl Process {
         let tid_at = list.checked_sub(LIST_AFTER_TID)?;
         let routine_at = tid_at.checked_sub(self.layout.tid)?.checked_add(self.layout.start_routine)?;
         // The program may have put its list elsewhere.
-        if self.read(tid_at).map(u32::from_le_bytes) != own_number(self.pid, tid) {
+        if u32::from_le_bytes(self.read(tid_at)?) != own_number(self.pid, tid)? {
             return None;
         }
         let address = u64::from_le_bytes(self.read(routine_at)?);
