@@ -7,7 +7,8 @@
 //!
 //! What is read was written by the program. It decides nothing but which routine its own thread is taken for. All sizes are bounded. A
 //! program can let those wait who read its memory (a file of a slow file system, `userfaultfd`). So no memory is read to which a file is
-//! mapped; another thread reads, for which nobody waits for long; and while that of one user does not come back, nothing of his is read.
+//! mapped; another thread reads, for which nobody waits for long; and a person whose program was slow has to wait for the next look, so that
+//! one person takes a tenth of the time at most.
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +19,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of the list of a process's mappings that are read.
 const MAPS_MAX: u64 = 16 << 20;
@@ -30,7 +31,10 @@ const FILE_MAX: u64 = 256 << 20;
 const LIBRARIES_MAX: usize = 64;
 /// Reading a process takes no longer, or it is not waited for.
 const WAIT: Duration = Duration::from_secs(1);
-/// Threads that read and do not come back, of different users.
+/// Whose program takes longer to read, waits for that many times as long.
+const SLOW: Duration = Duration::from_millis(100);
+const WAITS_TIMES: u32 = 10;
+/// Threads that read and do not come back, of different persons.
 const READING_MAX: usize = 16;
 /// A descriptor is smaller than that.
 const DESCRIPTOR_MAX: u64 = 1 << 16;
@@ -91,35 +95,38 @@ fn is_plain(name: &str) -> bool {
 #[derive(Default)]
 pub struct Routines {
     libraries: Libraries,
-    /// What does not come back, by user.
-    reading: HashMap<u32, JoinHandle<()>>,
+    /// Persons whose programs were slow: the thread that reads them, and until when the person waits.
+    slow: HashMap<u32, (JoinHandle<()>, Instant)>,
 }
 
 impl Routines {
     /// Those of some threads of a process. Nothing: it is not known (yet: a thread that has only just begun has no list of robust mutexes).
-    /// `may_read` says of a path whether the C library that the process has from there may be read.
+    /// `person`: whose process it is. `may_read` says of a path whether the C library that the process has from there may be read.
     pub fn of(
         &mut self,
+        person: u32,
         pid: u32,
         tids: &[u32],
         may_read: impl Fn(&Path) -> bool + Send + 'static,
     ) -> Vec<Option<Routine>> {
         let others: Vec<u32> = tids.iter().copied().filter(|tid| *tid != pid).collect();
-        let found =
-            if others.is_empty() { None } else { self.read(pid, others, may_read) }.unwrap_or_default();
+        let found = if others.is_empty() { None } else { self.read(person, pid, others, may_read) }
+            .unwrap_or_default();
         let routine = |tid: &u32| if *tid == pid { Some(Routine::Main) } else { found.get(tid).cloned() };
         tids.iter().map(routine).collect()
     }
 
     fn read(
         &mut self,
+        person: u32,
         pid: u32,
         tids: Vec<u32>,
         may_read: impl Fn(&Path) -> bool + Send + 'static,
     ) -> Option<BTreeMap<u32, Routine>> {
-        self.reading.retain(|_, thread| !thread.is_finished());
-        let user = status(pid, pid, "Uid:")?.split_whitespace().next()?.parse().ok()?;
-        if self.reading.len() >= READING_MAX || self.reading.contains_key(&user) {
+        let begun = Instant::now();
+        self.slow.retain(|_, (thread, until)| !thread.is_finished() || begun < *until);
+        let reading = self.slow.values().filter(|(thread, _)| !thread.is_finished()).count();
+        if reading >= READING_MAX || self.slow.contains_key(&person) {
             return None;
         }
         let (libraries, (say, heard)) = (self.libraries.clone(), mpsc::channel());
@@ -130,8 +137,9 @@ impl Routines {
         };
         let thread = Builder::new().name("start-routines".into()).spawn(read).ok()?;
         let found = heard.recv_timeout(WAIT).ok();
-        if found.is_none() {
-            self.reading.insert(user, thread);
+        let (took, now) = (begun.elapsed(), Instant::now());
+        if took > SLOW {
+            self.slow.insert(person, (thread, now + took * WAITS_TIMES));
         }
         found
     }

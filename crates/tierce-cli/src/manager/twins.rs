@@ -36,7 +36,9 @@ impl Twins {
         while twins.light.0 == 0 || twins.heavy.0 == 0 {
             assert!(begun.elapsed() < Duration::from_secs(20), "they are not known");
             for tid in super::programs::numbers(&format!("/proc/{pid}/task")) {
-                let Some(routine) = Routines::default().of(pid, &[tid], |_| true).remove(0) else { continue };
+                let Some(routine) = Routines::default().of(0, pid, &[tid], |_| true).remove(0) else {
+                    continue;
+                };
                 let comm = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap();
                 let own = (tid, routine.to_string());
                 match (comm.trim(), routine.function().as_deref()) {

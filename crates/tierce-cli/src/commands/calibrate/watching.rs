@@ -344,7 +344,7 @@ impl Watching {
         }
         for (process, threads) in unknown {
             let tids: Vec<u32> = threads.iter().map(|thread| thread.tid).collect();
-            let found = self.routines.of(process, &tids, |_| true);
+            let found = self.routines.of(0, process, &tids, |_| true);
             for (thread, routine) in threads.into_iter().zip(found) {
                 thread.routine = routine;
             }

@@ -129,7 +129,8 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
         let profile = match self.config.profiles {
             true => {
                 let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
-                profile(&Store::at("/", None), &mut routines, wanted.pid, wanted.tid)
+                let Wanted { ref caller, pid, tid, .. } = wanted;
+                profile(&Store::at("/", None), &mut routines, caller.person, pid, tid)
             }
             false => None,
         };
@@ -301,7 +302,7 @@ fn rttime(limits: &str) -> Option<i64> {
 }
 
 /// What `tierce calibrate` has found for the thread, if its program is still the same.
-fn profile(store: &Store, routines: &mut Routines, pid: u32, tid: u32) -> Option<Mode> {
+fn profile(store: &Store, routines: &mut Routines, person: u32, pid: u32, tid: u32) -> Option<Mode> {
     let process = format!("/proc/{pid}");
     let program = fs::read_link(format!("{process}/exe")).ok()?;
     let name = fs::read_to_string(format!("{process}/task/{tid}/comm")).ok()?;
@@ -312,7 +313,7 @@ fn profile(store: &Store, routines: &mut Routines, pid: u32, tid: u32) -> Option
             let listed: Vec<PathBuf> =
                 profile.program.libraries.iter().map(|file| file.path.clone()).collect();
             let may_read = move |path: &Path| listed.iter().any(|own| own == path);
-            routines.of(pid, &[tid], may_read).pop().flatten()
+            routines.of(person, pid, &[tid], may_read).pop().flatten()
         }
         false => None,
     };
@@ -363,7 +364,7 @@ mod tests {
         let budgets = |known: &tierce_calibrate::Profile| {
             store.keep(tierce_calibrate::Layer::Machine, known).unwrap();
             [twins.light.0, twins.heavy.0, twins.pid()].map(|tid| {
-                profile(&store, &mut Routines::default(), twins.pid(), tid).map(|mode| mode.to_string())
+                profile(&store, &mut Routines::default(), 0, twins.pid(), tid).map(|mode| mode.to_string())
             })
         };
         let of = |text: &str| Some(text.to_string());

@@ -83,6 +83,7 @@ pub fn start(config: Config, people: People, way: Way) -> Result<()> {
 
 struct Programs {
     config: Config,
+    people: People,
     way: Way,
     profiles: Profiles,
     sums: Sums,
@@ -149,11 +150,12 @@ enum Became {
 
 impl Programs {
     fn new(config: Config, people: People, way: Way, root: &Path) -> Self {
-        let people = config.users.then_some(people);
+        let of_users = config.users.then(|| people.clone());
         Self {
             config,
+            people,
             way,
-            profiles: Profiles::at(root, people),
+            profiles: Profiles::at(root, of_users),
             sums: Sums::default(),
             routines: Routines::default(),
             machine: of_machine(Path::new("/")),
@@ -344,7 +346,8 @@ impl Programs {
         if !due.is_empty() {
             let listed: Vec<PathBuf> =
                 profile.program.libraries.iter().map(|file| file.path.clone()).collect();
-            let found = self.routines.of(pid, &due, move |path| listed.iter().any(|own| own == path));
+            let person = self.people.person(process.uid);
+            let found = self.routines.of(person, pid, &due, move |path| listed.iter().any(|own| own == path));
             for (tid, routine) in due.iter().zip(found) {
                 if let Some(begin) = process.begins.get_mut(tid) {
                     begin.routine = routine.map(|routine| routine.to_string());
