@@ -8,6 +8,15 @@
 listed() {
 	say "$1" "$(tierce request --list --json | tr -d '\n')"
 }
+# twins USER NAME: another one, with two threads of one name
+twins() {
+	su "$1" -c "exec twins" >/out/twins.log 2>&1 &
+	twins=$!
+	sleep 4
+	listed "$2"
+	kill "$twins"
+	wait "$twins"
+}
 # player USER NAME: the program, run by a user; its number is in $player
 player() {
 	su "$1" -c "exec player player.json" >/out/player.log 2>&1 &
@@ -34,6 +43,9 @@ printf 'alice:x:1001:1001::/home/alice:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/
 cp "$(command -v rt-app)" /usr/bin/player
 tierce calibrate --json --for 4s -- player player.json >/out/player.json
 say calibrated $?
+tierce calibrate --json --for 4s -- twins >/out/twins.json
+say twins-calibrated $?
+tierce calibrate --show twins >/out/twins.said
 rm -f /tmp/rt-app* # its logs are root's
 chmod 1777 /tmp
 
@@ -48,6 +60,7 @@ say threads "{$threads}"
 tierce status --json >/out/status.json
 stop
 listed ended
+twins alice twins
 
 # Bob knows better, for himself.
 sed 's/^reservation = .*/reservation = { budget = "1ms", period = "10ms" }/' /var/lib/tierce/profiles/usr/bin/player.toml \

@@ -53,6 +53,25 @@ pub struct Program {
     pub libraries: Vec<File>,
 }
 
+/// The function with which a thread began, by which threads of one name are told apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routine {
+    /// Where it is: `main` for the first thread of a process, else the name of a file and the place in it, `player+0x1220`.
+    pub place: String,
+    /// Its name, for readers, if the file has symbols.
+    pub function: Option<String>,
+}
+
+impl Routine {
+    /// Whether a text can be the place of one.
+    pub(crate) fn is_place(text: &str) -> bool {
+        let is_hex = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+        let at =
+            text.rsplit_once("+0x").filter(|(file, at)| !file.is_empty() && (1..=16).contains(&at.len()));
+        text == "main" || at.is_some_and(|(_, at)| at.bytes().all(is_hex))
+    }
+}
+
 /// The machine on which works were measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {

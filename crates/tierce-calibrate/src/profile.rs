@@ -1,9 +1,10 @@
 //! Profiles: what was found out about a program, as a text that people can read and change.
 
 use crate::finding::{Arrival, Finding, Kind, Period};
-use crate::identity::{Change, File, Machine, Program};
+use crate::identity::{Change, File, Machine, Program, Routine};
 use crate::jobs::Work;
 use crate::proposal::{propose, Importance, Margin, Reservation};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use tierce_plan::show_time;
 
@@ -41,6 +42,8 @@ pub struct Calibration {
 pub struct Thread {
     /// Its name, by which it is recognised.
     pub name: String,
+    /// Its start routine, if there are several of that name: it is recognised by that, too.
+    pub routine: Option<Routine>,
     /// The name of its process.
     pub process: String,
     /// How many there are.
@@ -100,6 +103,8 @@ impl Verdict {
 pub struct Seen {
     /// Its name.
     pub name: String,
+    /// Its start routine, if that is known.
+    pub routine: Option<Routine>,
     /// The name of its process.
     pub process: String,
     /// What was found out.
@@ -126,6 +131,18 @@ impl Profile {
         self.program.changes().into_iter().chain(self.machine.changes(now)).collect()
     }
 
+    /// Whether threads of this name are told apart by their routines.
+    pub fn has_routines(&self, name: &str) -> bool {
+        self.threads.iter().any(|thread| thread.name == name && thread.routine.is_some())
+    }
+
+    /// The entry for a thread of this name: that of its routine, or else the first one without a routine.
+    pub fn thread(&self, name: &str, routine: Option<&str>) -> Option<&Thread> {
+        let mut of_name = self.threads.iter().filter(|thread| thread.name == name);
+        let own = of_name.clone().find(|thread| routine.is_some() && thread.place() == routine);
+        own.or_else(|| of_name.find(|thread| thread.routine.is_none()))
+    }
+
     /// Whether any thread has a period.
     pub fn has_period(&self) -> bool {
         self.threads.iter().any(|thread| !thread.periods.is_empty())
@@ -137,6 +154,7 @@ fn thread(seen: &Seen, calibration: Calibration) -> Thread {
     let per_mille = |ns: u64| (u128::from(ns) * 1000 / u128::from(calibration.watched_ns.max(1))) as u32;
     let mut thread = Thread {
         name: seen.name.clone(),
+        routine: None,
         process: seen.process.clone(),
         count: 1,
         verdict: Verdict::Rare,
@@ -168,11 +186,20 @@ fn thread(seen: &Seen, calibration: Calibration) -> Thread {
 }
 
 impl Thread {
-    /// Those that are the same are one, with a reservation for each that is periodic.
+    /// Those that are the same are one, with a reservation for each that is periodic. Routines are noted for names that have several of them:
+    /// otherwise the name says as much.
     pub fn all(calibration: Calibration, seen: &[Seen]) -> Vec<Thread> {
+        let mut places = BTreeMap::<&str, BTreeSet<&str>>::new();
+        for one in seen {
+            let place = one.routine.as_ref().map(|routine| &*routine.place);
+            places.entry(&one.name).or_default().extend(place);
+        }
         let mut threads: Vec<Thread> = Vec::new();
         for one in seen {
-            let new = thread(one, calibration);
+            let mut new = thread(one, calibration);
+            if places.get(&*one.name).is_some_and(|places| places.len() > 1) {
+                new.routine.clone_from(&one.routine);
+            }
             match threads.iter_mut().find(|thread| thread.is_like(&new)) {
                 Some(thread) => thread.join(new),
                 None => threads.push(new),
@@ -184,10 +211,15 @@ impl Thread {
         threads
     }
 
-    /// Of one name, kind, and, within 1 %, with the same periods.
+    fn place(&self) -> Option<&str> {
+        self.routine.as_ref().map(|routine| &*routine.place)
+    }
+
+    /// Of one name, routine, kind, and, within 1 %, with the same periods.
     fn is_like(&self, other: &Thread) -> bool {
         let near = |(a, b): (&Period, &Period)| a.period_ns.abs_diff(b.period_ns) <= a.period_ns / 100;
         (&self.name, &self.process, self.verdict) == (&other.name, &other.process, other.verdict)
+            && self.place() == other.place()
             && self.periods.len() == other.periods.len()
             && self.periods.iter().zip(&other.periods).all(near)
     }
@@ -234,6 +266,7 @@ const HEAD: &str = "\
 # new file in the place of this one. A changed copy in a stronger layer stays: vendor, system, machine, user is the strongest.
 #   explained, kept: in 1/1000.  load, waited: in 1/1000 of a CPU.  chance_percent: that a Poisson process looks as periodic, 1 at least.
 #   work: CPU time of a job, of which 50, 90, 99 and 100 % of the jobs need no more.
+#   routine: where a thread begins, if threads of its name begin in several places: by name and routine it is recognised.
 ";
 
 impl fmt::Display for Profile {
@@ -261,6 +294,12 @@ impl fmt::Display for Profile {
 fn write_thread(f: &mut fmt::Formatter, thread: &Thread) -> fmt::Result {
     let (name, process) = (quoted(&thread.name), quoted(&thread.process));
     writeln!(f, "\n[[thread]]\nname = {name}\nprocess = {process}\ncount = {}", thread.count)?;
+    if let Some(routine) = &thread.routine {
+        writeln!(f, "routine = {}", quoted(&routine.place))?;
+        if let Some(function) = &routine.function {
+            writeln!(f, "function = {}", quoted(function))?;
+        }
+    }
     writeln!(f, "verdict = {}", quoted(thread.verdict.name()))?;
     if let Some(arrival) = thread.arrival {
         writeln!(f, "arrival = {}", quoted(arrival.name()))?;

@@ -1,7 +1,7 @@
 //! Profiles from their text.
 
 use crate::finding::{Arrival, Period};
-use crate::identity::{File, Machine, Program};
+use crate::identity::{File, Machine, Program, Routine};
 use crate::jobs::Work;
 use crate::profile::{Calibration, Profile, Thread, Verdict, VERSION};
 use crate::proposal::{Importance, Margin, Reservation};
@@ -182,6 +182,7 @@ fn thread(mut fields: Fields) -> Result<Thread> {
         if fields.has("reservation") { Some(reservation(fields.fields("reservation")?)?) } else { None };
     let thread = Thread {
         name: fields.text("name")?,
+        routine: routine(&mut fields)?,
         process: fields.text("process")?,
         count: fields.number("count")?,
         verdict: fields.named("verdict", &Verdict::ALL.map(|one| (one.name(), one)))?,
@@ -197,6 +198,19 @@ fn thread(mut fields: Fields) -> Result<Thread> {
     };
     fields.end()?;
     Ok(thread)
+}
+
+fn routine(fields: &mut Fields) -> Result<Option<Routine>> {
+    if !fields.has("routine") {
+        return Ok(None);
+    }
+    let place = fields.text("routine")?;
+    if !Routine::is_place(&place) {
+        let message = format!("{place:?}, bound \"main\" or a file and a place in it: \"player+0x1220\"");
+        return Err(fields.fault("routine", "routine_must_be_a_place", message));
+    }
+    let function = if fields.has("function") { Some(fields.text("function")?) } else { None };
+    Ok(Some(Routine { place, function }))
 }
 
 fn reservation(mut fields: Fields) -> Result<Reservation> {

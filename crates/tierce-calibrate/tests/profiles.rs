@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use tierce_admission::PlanExt;
 use tierce_calibrate::{
     plan, Arrival, Calibration, File, Finding, Importance, Kind, Layer, Machine, Margin, Period, Profile,
-    Program, Seen, Store, StoreError, Verdict, Work,
+    Program, Routine, Seen, Store, StoreError, Verdict, Work,
 };
 use tierce_plan::{Child, Plan, Thread};
 
@@ -35,7 +35,13 @@ fn period(period_ns: u64, work_ns: u64) -> Period {
 fn seen(name: &str, kind: Kind) -> Seen {
     let finding =
         Finding { wakeups: 1000, watched_ns: 10_000 * MS, ran_ns: 2_000 * MS, waited_ns: 10 * MS, kind };
-    Seen { name: name.into(), process: "player".into(), finding }
+    Seen { name: name.into(), routine: None, process: "player".into(), finding }
+}
+
+/// The same with a routine, which has a function's name if it is not at 0.
+fn from(at: u64, seen: Seen) -> Seen {
+    let function = (at != 0).then(|| format!("at_{at:x}"));
+    Seen { routine: Some(Routine { place: format!("player+{at:#x}"), function }), ..seen }
 }
 
 fn periodic(name: &str, periods: &[Period]) -> Seen {
@@ -102,6 +108,81 @@ fn a_text_is_read_as_it_was_written() {
     let other = player.clone().with(Importance::High, Margin(50));
     assert_eq!(other.threads[0].reservation.unwrap().budget_ns, 3 * MS);
     assert_eq!(other.to_string().parse::<Profile>().unwrap(), other);
+}
+
+/// Two of one name, period and kind, but of two routines, and one whose routine is not known.
+fn twins() -> Profile {
+    let worker = |work_ms| periodic("worker", &[period(20 * MS, work_ms * MS)]);
+    let pool = |at| from(at, periodic("pool", &[period(30 * MS, MS)]));
+    let main = Seen { routine: Some(Routine { place: "main".into(), function: None }), ..aperiodic("ui") };
+    let all = [
+        from(0x10, worker(1)),
+        from(0x20, worker(4)),
+        from(0x20, worker(5)),
+        worker(2),
+        pool(0x30),
+        pool(0x30),
+    ];
+    profile(
+        "/usr/bin/player",
+        &[&all[..], &[periodic("pool", &[period(30 * MS, MS)]), main, from(0, aperiodic("ui"))]].concat(),
+    )
+}
+
+#[test]
+fn threads_of_one_name_are_told_apart_by_routine() {
+    let twins = twins();
+    let entry = |thread: &tierce_calibrate::Thread| {
+        let routine = thread.routine.as_ref().map(|routine| routine.place.clone());
+        (thread.name.clone(), routine, thread.count, thread.reservation.map(|it| it.budget_ns / MS))
+    };
+    let is = |name: &str, place: Option<&str>, count: u32, budget_ms: Option<u64>| {
+        (name.to_string(), place.map(String::from), count, budget_ms)
+    };
+    let entries: Vec<_> = twins.threads.iter().map(entry).collect();
+    let expected = [
+        is("worker", Some("player+0x10"), 1, Some(1)),
+        is("worker", Some("player+0x20"), 2, Some(5)),
+        is("worker", None, 1, Some(2)),
+        is("pool", None, 3, Some(1)), // all that are known began in one place: the name says as much
+        is("ui", Some("main"), 1, None),
+        is("ui", Some("player+0x0"), 1, None),
+    ];
+    assert_eq!(entries, expected);
+    let of = |name: &str, place: Option<&str>| {
+        let found = twins.thread(name, place);
+        found.map(|found| twins.threads.iter().position(|thread| thread == found).unwrap())
+    };
+    let places = [Some("player+0x10"), Some("player+0x20"), Some("player+0x99"), None];
+    assert_eq!(places.map(|place| of("worker", place)), [Some(0), Some(1), Some(2), Some(2)]);
+    assert_eq!([Some("main"), Some("player+0x10"), None].map(|place| of("ui", place)), [Some(4), None, None]);
+    assert_eq!(
+        ["worker", "pool", "ui", "other"].map(|name| twins.has_routines(name)),
+        [true, false, true, false]
+    );
+    assert_eq!(["pool", "other"].map(|name| of(name, Some("player+0x10"))), [Some(3), None]);
+    let text = twins.to_string();
+    assert_eq!(text.parse::<Profile>().unwrap(), twins, "{text}");
+    assert!(text.contains("routine = \"player+0x10\"\nfunction = \"at_10\"\n"), "{text}");
+    for (from, to, expected) in [
+        ("\"player+0x10\"", "3", "value_must_be_text: thread[0].routine: Integer(3)"),
+        (
+            "\"player+0x10\"",
+            "\"light\"",
+            "routine_must_be_a_place: thread[0].routine: \"light\", bound \"main\" or a file",
+        ),
+        ("player+0x10", "player+0x", "routine_must_be_a_place"),
+        ("player+0x10", "+0x10", "routine_must_be_a_place"),
+        ("player+0x10", "player+0x1G", "routine_must_be_a_place"),
+        ("player+0x10", "player+0x00000000000000010", "routine_must_be_a_place"),
+        ("\"at_10\"", "[]", "value_must_be_text: thread[0].function"),
+        ("routine = \"player+0x10\"\n", "", "key_must_be_known: thread[0].function"),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        let error = changed.parse::<Profile>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{to}: {error}");
+    }
 }
 
 #[test]

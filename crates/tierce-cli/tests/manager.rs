@@ -506,8 +506,14 @@ fn a_program_that_was_calibrated_is_asked_for() {
     std::fs::write(&player, PLAYER).unwrap();
     let file = format!("{}:/guest/player.json", player.display());
     let files = ["manager.toml", "programs.toml", "programs.rhai"];
-    let boot = Boot::of("programs.sh", 1, &files, &["--program", "rt-app", "--file", &file]);
-    let _ = std::fs::remove_file(&player);
+    let twins = std::env::temp_dir().join(format!("tierce-twins-{}", std::process::id()));
+    let mut compile = Command::new("gcc");
+    compile.args(["-O2", "-pthread", "-o"]).arg(&twins).arg(root().join("tests/vm/twins.c"));
+    assert!(compile.status().unwrap().success());
+    let other = format!("{}:/usr/bin/twins", twins.display());
+    let more = ["--program", "rt-app", "--file", &file, "--file", &other];
+    let boot = Boot::of("programs.sh", 1, &files, &more);
+    [&player, &twins].into_iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
     let said = |name: &str| std::fs::read_to_string(boot.out.join(format!("{name}.err"))).unwrap();
     assert_eq!(got("calibrated"), 0, "{}", log());
@@ -541,6 +547,32 @@ fn a_program_that_was_calibrated_is_asked_for() {
     let status = std::fs::read_to_string(boot.out.join("status.json")).unwrap();
     assert!(status.contains("grant-1"), "{status}");
     assert_eq!(requests("ended"), []);
+
+    // Threads of one name and period; the one that works more has the larger budget.
+    let shown = std::fs::read_to_string(boot.out.join("twins.said")).unwrap();
+    println!("{shown}");
+    let of = |function: &str| {
+        shown.lines().any(|line| line.starts_with(&format!("worker ({function})  periodic")))
+    };
+    assert!(got("twins-calibrated") == 0 && of("light") && of("heavy"), "{shown}\n{}", log());
+    let text = std::fs::read_to_string(boot.out.join("twins.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    for thread in json["profiles"][0]["threads"].as_array().unwrap() {
+        let routine = thread["routine"].as_str().is_some_and(|place| place.starts_with("twins+0x"));
+        assert_eq!(thread["function"].is_string() && routine, thread["name"] == "worker", "{thread}");
+    }
+    let mut twins = requests("twins");
+    twins.sort_by_key(|(_, thread, ..)| *thread); // `light` began first
+    let budgets_ms = twins.iter().map(|(owner, _, budget, period)| {
+        assert_eq!((owner, period), (&json!("user:1001"), &json!("20ms")), "{}", log());
+        budget.as_str().unwrap().trim_end_matches("ms").parse::<f64>().unwrap()
+    });
+    let budgets_ms: Vec<f64> = budgets_ms.collect();
+    let [light, heavy] = budgets_ms[..] else { panic!("{budgets_ms:?}\n{}", log()) };
+    assert!(
+        (1.0..1.3).contains(&light) && (4.2..4.8).contains(&heavy),
+        "{light} and {heavy}: 1 and 4 ms, and 10 %"
+    );
     let [(owner, _, budget, _)] = &requests("of-bob")[..] else { panic!("{}", log()) };
     assert_eq!((owner, budget), (&json!("user:1002"), &json!("1ms")), "{}", log());
     let [(_, _, budget, _)] = &requests("of-alice")[..] else { panic!("{}", log()) };

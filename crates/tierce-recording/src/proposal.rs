@@ -52,7 +52,7 @@ pub fn propose(threads: &Threads, cpus: u32, about: &str, wishes: &Wishes) -> Pr
     };
     let seen = threads.all.iter().zip(&findings).filter_map(|(thread, finding)| {
         let finding = finding.clone()?;
-        Some(Seen { name: thread.comm.text(), process: String::new(), finding })
+        Some(Seen { name: thread.comm.text(), routine: None, process: String::new(), finding })
     });
     let mut all = tierce_calibrate::Thread::all(calibration, &seen.collect::<Vec<_>>());
     // A plan needs no word on every thread that hardly ran: those with a period, and the most demanding others.

@@ -18,6 +18,7 @@ pub mod notify;
 pub mod object;
 pub mod prune;
 pub mod reload;
+pub mod routines;
 mod snapshot;
 pub mod socket;
 pub mod threads;

@@ -13,10 +13,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tierce_admission::PlanExt;
 use tierce_calibrate::{
-    analyse, of_machine, of_program, plan, Calibration, Chance, Importance, Layer, Margin, Profile, Seen,
-    Store, Stored,
+    analyse, of_machine, of_program, plan, Calibration, Chance, Importance, Layer, Margin, Profile, Routine,
+    Seen, Store, Stored,
 };
 use tierce_plan::Plan;
+use tierce_scx::routines::Routine as At;
 use watching::{watch, Of, Watching};
 
 /// Find the periods and the work of a program's threads, and write its profile (root)
@@ -208,11 +209,16 @@ fn profiles(args: &Args, watching: &Watching) -> Result<(Vec<Profile>, Vec<Strin
         margin,
     };
     let (mut chance, mut by_program) = (Chance::new(args.seed), BTreeMap::<&Path, Vec<Seen>>::new());
-    let mut nameless = 0;
+    let (mut nameless, mut functions) = (0, BTreeMap::new());
+    let mut routine = |at: &At| {
+        let function = functions.entry(at.clone()).or_insert_with(|| at.function()).clone();
+        Routine { place: at.to_string(), function }
+    };
     for thread in &watching.threads {
         match watching.programs.get(&thread.process) {
             Some(program) => by_program.entry(&program.path).or_default().push(Seen {
                 name: thread.name.clone(),
+                routine: thread.routine.as_ref().map(&mut routine),
                 process: program.name.clone(),
                 finding: analyse(&thread.watched, &mut chance),
             }),

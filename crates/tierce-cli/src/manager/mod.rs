@@ -9,6 +9,8 @@ mod people;
 mod programs;
 mod rates;
 mod server;
+#[cfg(test)]
+mod twins;
 mod unit;
 mod way;
 

@@ -99,9 +99,15 @@ pub fn tables(kept: &[(Profile, Option<PathBuf>)], remarks: &[String]) -> String
     text + "\n"
 }
 
+/// The name of a thread, and its start routine where that matters.
+fn name(thread: &Thread) -> String {
+    let routine = thread.routine.as_ref().map(|routine| routine.function.as_ref().unwrap_or(&routine.place));
+    routine.map_or(thread.name.clone(), |routine| format!("{} ({routine})", thread.name))
+}
+
 fn rows_of(thread: &Thread) -> Vec<Vec<String>> {
-    let name =
-        if thread.count == 1 { thread.name.clone() } else { format!("{} ×{}", thread.name, thread.count) };
+    let count = if thread.count == 1 { String::new() } else { format!(" ×{}", thread.count) };
+    let name = format!("{}{count}", name(thread));
     let chance = thread.chance_percent.map_or("-".into(), |percent| format!("≤ {percent} %"));
     let reservation = thread
         .reservation
@@ -141,7 +147,7 @@ fn rows_of(thread: &Thread) -> Vec<Vec<String>> {
 fn warnings(profile: &Profile) -> String {
     let mut text = String::new();
     for thread in &profile.threads {
-        let (name, waited, ran) = (&thread.name, per_mille(thread.waited), per_mille(thread.load));
+        let (name, waited, ran) = (name(thread), per_mille(thread.waited), per_mille(thread.load));
         if thread.waited * 2 > thread.load {
             let why = "the machine was not idle, or the program's threads wait for each other";
             let _ = writeln!(
@@ -197,7 +203,9 @@ pub fn to_json(kept: &[(Profile, Option<PathBuf>)], remarks: &[String]) -> Value
 
 fn thread(thread: &Thread) -> Value {
     json!({
-        "name": thread.name, "process": thread.process, "count": thread.count, "verdict": thread.verdict.name(),
+        "name": thread.name, "routine": thread.routine.as_ref().map(|routine| &routine.place),
+        "function": thread.routine.as_ref().and_then(|routine| routine.function.as_ref()),
+        "process": thread.process, "count": thread.count, "verdict": thread.verdict.name(),
         "arrival": thread.arrival.map(|arrival| arrival.name()), "wakeups": thread.wakeups,
         "load": thread.load, "waited": thread.waited, "explained": thread.explained, "chance_percent": thread.chance_percent,
         "periods": thread.periods.iter().map(period).collect::<Vec<_>>(),

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tierce_calibrate::{mapped_files, Burst, Watched};
 use tierce_job::{Clock, Monotonic};
+use tierce_scx::routines::{Routine, Routines};
 use tierce_scx::threads;
 use tierce_scx::watch::{Happened, Record, Watcher};
 
@@ -34,6 +35,10 @@ pub struct Thread {
     pub tid: u32,
     pub process: u32,
     pub name: String,
+    /// Its start routine, if that is known.
+    pub routine: Option<Routine>,
+    /// Turns in which it was not known.
+    turns: u32,
     pub watched: Watched,
     /// CPU time that it had had before.
     ran_before_ns: u64,
@@ -58,6 +63,7 @@ pub struct Watching {
     pub tells_interrupts: bool,
     /// How the program ended, if not well.
     pub ended: Option<String>,
+    routines: Routines,
     from_ns: u64,
     to_ns: u64,
 }
@@ -100,6 +106,7 @@ pub fn watch(of: &Of, duration: Option<Duration>, under_plan: bool) -> Result<Wa
         lost: 0,
         tells_interrupts: watcher.tells_interrupts,
         ended: None,
+        routines: Routines::default(),
         from_ns: Monotonic.now_ns(),
         to_ns: 0,
     };
@@ -136,6 +143,7 @@ fn read_on(
             seen.look_at_programs();
             looked = Some(Instant::now());
         }
+        seen.look_at_routines();
         if shown {
             eprint!("\r\x1b[Ktierce: {}; Ctrl-C ends it", seen.so_far(begun.elapsed()));
         }
@@ -259,7 +267,17 @@ impl Watching {
     fn begun(&mut self, tid: u32, process: u32, name: String, from_ns: u64, ran_before_ns: u64) {
         if self.alive(tid).is_none() {
             let watched = Watched { from_ns, ..Watched::default() };
-            self.threads.push(Thread { tid, process, name, watched, ran_before_ns, has_ended: false });
+            let (routine, turns, has_ended) = (None, 0, false);
+            self.threads.push(Thread {
+                tid,
+                process,
+                name,
+                routine,
+                turns,
+                watched,
+                ran_before_ns,
+                has_ended,
+            });
         }
     }
 
@@ -279,6 +297,7 @@ impl Watching {
                 for thread in of_process {
                     thread.watched = Watched { from_ns: record.now_ns, ..Watched::default() };
                     thread.name = record.name();
+                    (thread.routine, thread.turns) = (None, 0);
                 }
                 self.programs.remove(&record.process);
             }
@@ -311,6 +330,24 @@ impl Watching {
             let mut mapped = before.map_or(BTreeSet::new(), |before| before.mapped);
             mapped.extend(mapped_files(&maps));
             self.programs.insert(pid, Program { path, name, mapped });
+        }
+    }
+
+    /// Start routines that are not known yet: a thread has to run first. It is looked at more and more rarely.
+    fn look_at_routines(&mut self) {
+        let mut unknown = BTreeMap::<u32, Vec<&mut Thread>>::new();
+        for thread in self.threads.iter_mut().filter(|it| !it.has_ended && it.routine.is_none()) {
+            thread.turns += 1;
+            if thread.turns.is_power_of_two() {
+                unknown.entry(thread.process).or_default().push(thread);
+            }
+        }
+        for (process, threads) in unknown {
+            let tids: Vec<u32> = threads.iter().map(|thread| thread.tid).collect();
+            let found = self.routines.of(0, process, &tids, |_| true);
+            for (thread, routine) in threads.into_iter().zip(found) {
+                thread.routine = routine;
+            }
         }
     }
 

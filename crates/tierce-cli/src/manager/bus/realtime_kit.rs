@@ -11,10 +11,11 @@ use crate::manager::way::Way;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tierce_calibrate::{File, Store};
 use tierce_manager::{Answer, Ask, Asker, List, Mode, State, ThreadInfo, Which, Wish, Wrong};
+use tierce_scx::routines::Routines;
 use zbus::message::Header;
 use zbus::{fdo, interface};
 
@@ -65,6 +66,7 @@ pub struct RealtimeKit1<E> {
     config: Config,
     exit: E,
     nice: Mutex<Nice>,
+    routines: Mutex<Routines>,
 }
 
 /// A thread that is asked for.
@@ -77,7 +79,7 @@ struct Wanted {
 
 impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
     pub fn new(callers: Arc<Callers>, way: Way, config: Config, exit: E) -> Self {
-        Self { callers, way, config, exit, nice: Mutex::default() }
+        Self { callers, way, config, exit, nice: Mutex::default(), routines: Mutex::default() }
     }
 
     /// A thread of the caller's user, in that process or the caller's.
@@ -124,7 +126,14 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
             let bound = self.config.rttime_usec_max;
             return Err(fdo::Error::AccessDenied(format!("RLIMIT_RTTIME has to be at most {bound} us")));
         }
-        let profile = if self.config.profiles { profile(&wanted) } else { None };
+        let profile = match self.config.profiles {
+            true => {
+                let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
+                let Wanted { ref caller, pid, tid, .. } = wanted;
+                profile(&Store::at("/", None), &mut routines, caller.person, pid, tid)
+            }
+            false => None,
+        };
         let has_profile = profile.is_some();
         let mut modes = profile.map_or_else(|| self.config.modes.clone(), |mode| vec![mode]);
         modes.iter_mut().for_each(|mode| mode.value += i64::from(priority));
@@ -293,12 +302,22 @@ fn rttime(limits: &str) -> Option<i64> {
 }
 
 /// What `tierce calibrate` has found for the thread, if its program is still the same.
-fn profile(wanted: &Wanted) -> Option<Mode> {
-    let process = format!("/proc/{}", wanted.pid);
+fn profile(store: &Store, routines: &mut Routines, person: u32, pid: u32, tid: u32) -> Option<Mode> {
+    let process = format!("/proc/{pid}");
     let program = fs::read_link(format!("{process}/exe")).ok()?;
-    let name = fs::read_to_string(format!("{process}/task/{}/comm", wanted.tid)).ok()?;
-    let profile = Store::at("/", None).find(&program).ok()??.profile;
-    let own = profile.threads.iter().find(|thread| thread.name == name.trim_end())?.reservation?;
+    let name = fs::read_to_string(format!("{process}/task/{tid}/comm")).ok()?;
+    let profile = store.find(&program).ok()??.profile;
+    let name = name.trim_end();
+    let routine = match profile.has_routines(name) {
+        true => {
+            let listed: Vec<PathBuf> =
+                profile.program.libraries.iter().map(|file| file.path.clone()).collect();
+            let may_read = move |path: &Path| listed.iter().any(|own| own == path);
+            routines.of(person, pid, &[tid], may_read).pop().flatten()
+        }
+        false => None,
+    };
+    let own = profile.thread(name, routine.map(|routine| routine.to_string()).as_deref())?.reservation?;
     let is = File::read(Path::new(&format!("{process}/exe"))).ok()?;
     let same = is.sha256 == profile.program.executable.sha256;
     same.then(|| Mode::budget(own.budget_ns, own.period_ns, 0).ok()).flatten()
@@ -325,6 +344,7 @@ fn set_nice(tid: u32, nice: i32) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::twins::Twins;
 
     #[test]
     fn the_limit_of_time_is_read() {
@@ -334,6 +354,28 @@ mod tests {
         assert_eq!(rttime(limits), Some(200_000));
         assert_eq!(rttime("Max realtime timeout      unlimited            unlimited            us"), None);
         assert_eq!(rttime(""), None);
+    }
+
+    #[test]
+    fn a_profile_is_found_by_name_and_routine() {
+        let folder = tempfile::tempdir().unwrap();
+        let twins = Twins::start(&folder.path().canonicalize().unwrap().join("twins"));
+        let (store, mut known) = (Store::at(folder.path(), None), twins.profile());
+        let budgets = |known: &tierce_calibrate::Profile| {
+            store.keep(tierce_calibrate::Layer::Machine, known).unwrap();
+            [twins.light.0, twins.heavy.0, twins.pid()].map(|tid| {
+                profile(&store, &mut Routines::default(), 0, twins.pid(), tid).map(|mode| mode.to_string())
+            })
+        };
+        let of = |text: &str| Some(text.to_string());
+        assert_eq!(budgets(&known), [of("2ms in 20ms"), of("5ms in 20ms"), None]);
+        known.threads[0].routine = None;
+        known.threads.swap(0, 1);
+        assert_eq!(budgets(&known), [of("2ms in 20ms"), of("5ms in 20ms"), None]);
+        known.threads.remove(1);
+        assert_eq!(budgets(&known), [None, of("5ms in 20ms"), None]);
+        known.program.executable.sha256.clear();
+        assert_eq!(budgets(&known), [None, None, None]);
     }
 
     #[test]

@@ -20,8 +20,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tierce_calibrate::{of_machine, Importance, Machine, Profile};
+use tierce_calibrate::{of_machine, Importance, Machine, Profile, Routine};
 use tierce_manager::{Answer, Ask, Asker, Change, List, Mode, Principal, Signal, State, Which, Wish, Wrong};
+use tierce_scx::routines::Routines;
 
 /// The label of these requests.
 pub const LABEL: &str = "profile";
@@ -82,9 +83,11 @@ pub fn start(config: Config, people: People, way: Way) -> Result<()> {
 
 struct Programs {
     config: Config,
+    people: People,
     way: Way,
     profiles: Profiles,
     sums: Sums,
+    routines: Routines,
     machine: Machine,
     looked: Option<Instant>,
     /// Processes that had begun at the last look, and whether some were new then: they may have become another program since.
@@ -105,6 +108,8 @@ struct Process {
     /// `None`: it has not been compared yet.
     fit: Option<Fit>,
     threads: BTreeMap<u32, Thread>,
+    /// Where its threads began, of names that have several routines.
+    begins: BTreeMap<u32, Begin>,
 }
 
 /// A thread that was asked for.
@@ -112,6 +117,28 @@ struct Thread {
     began: u64,
     mode: Mode,
     became: Became,
+}
+
+/// Where a thread began.
+struct Begin {
+    began: u64,
+    /// Turns since, in which it was not known: it is looked at more and more rarely.
+    turns: u32,
+    routine: Option<String>,
+}
+
+/// A thread that lives.
+struct Live {
+    tid: u32,
+    began: u64,
+    name: String,
+    routine: Option<String>,
+}
+
+impl Live {
+    fn entry<'a>(&self, profile: &'a Profile) -> Option<&'a tierce_calibrate::Thread> {
+        profile.thread(&self.name, self.routine.as_deref())
+    }
 }
 
 enum Became {
@@ -123,12 +150,14 @@ enum Became {
 
 impl Programs {
     fn new(config: Config, people: People, way: Way, root: &Path) -> Self {
-        let people = config.users.then_some(people);
+        let of_users = config.users.then(|| people.clone());
         Self {
             config,
+            people,
             way,
-            profiles: Profiles::at(root, people),
+            profiles: Profiles::at(root, of_users),
             sums: Sums::default(),
+            routines: Routines::default(),
             machine: of_machine(Path::new("/")),
             looked: None,
             begun: None,
@@ -198,8 +227,8 @@ impl Programs {
             if !stamp(&program).is_ok_and(|own| own == executable) {
                 continue;
             }
-            let threads = BTreeMap::new();
-            let process = Process { began: info.began, program, executable, uid, fit: None, threads };
+            let (threads, begins) = (BTreeMap::new(), BTreeMap::new());
+            let process = Process { began: info.began, program, executable, uid, fit: None, threads, begins };
             if let Some(before) = self.processes.insert(pid, process) {
                 self.end(before);
             }
@@ -265,15 +294,13 @@ impl Programs {
         done
     }
 
-    fn ask_for_threads(&self, pid: u32, process: &mut Process) -> Result<(), Wrong> {
+    fn ask_for_threads(&mut self, pid: u32, process: &mut Process) -> Result<(), Wrong> {
         let Some(found) = self.profiles.of(&process.program, process.uid) else { return Ok(()) };
+        let threads = self.threads(pid, process, &found.profile);
         let mut before = std::mem::take(&mut process.threads);
-        for tid in numbers(&format!("/proc/{pid}/task")) {
-            let known = before.remove(&tid);
-            let Some(info) = look(tid).filter(|info| info.uid == Some(process.uid)) else { continue };
-            let known = known.filter(|known| known.began == info.began);
-            let Ok(name) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")) else { continue };
-            let Some(mode) = mode(&found.profile, name.trim_end()) else {
+        for live in threads {
+            let known = before.remove(&live.tid).filter(|known| known.began == live.began);
+            let Some(mode) = live.entry(&found.profile).and_then(|entry| mode(&found.profile, entry)) else {
                 known.iter().for_each(|known| self.cancel(known)); // it has another name now
                 continue;
             };
@@ -291,21 +318,50 @@ impl Programs {
                 {
                     Became::Refused(at)
                 }
-                _ => self.ask(tid, name.trim_end(), process, &found, &mode)?,
+                _ => self.ask(&live, process, &found, &mode)?,
             };
-            process.threads.insert(tid, Thread { began: info.began, mode, became });
+            process.threads.insert(live.tid, Thread { began: live.began, mode, became });
         }
         Ok(())
     }
 
-    fn ask(
-        &self,
-        tid: u32,
-        name: &str,
-        process: &Process,
-        found: &Found,
-        mode: &Mode,
-    ) -> Result<Became, Wrong> {
+    /// The threads of a process, with their routines where the profile tells threads of their names apart by them.
+    fn threads(&mut self, pid: u32, process: &mut Process, profile: &Profile) -> Vec<Live> {
+        let mut threads = Vec::new();
+        for tid in numbers(&format!("/proc/{pid}/task")) {
+            let Some(info) = look(tid).filter(|info| info.uid == Some(process.uid)) else { continue };
+            let Ok(name) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")) else { continue };
+            threads.push(Live { tid, began: info.began, name: name.trim_end().into(), routine: None });
+        }
+        let (mut before, mut due) = (std::mem::take(&mut process.begins), Vec::new());
+        for live in threads.iter().filter(|live| profile.has_routines(&live.name)) {
+            let known = before.remove(&live.tid).filter(|known| known.began == live.began);
+            let mut begin = known.unwrap_or(Begin { began: live.began, turns: 0, routine: None });
+            begin.turns = begin.turns.saturating_add(1);
+            if begin.routine.is_none() && begin.turns.is_power_of_two() {
+                due.push(live.tid);
+            }
+            process.begins.insert(live.tid, begin);
+        }
+        if !due.is_empty() {
+            let listed: Vec<PathBuf> =
+                profile.program.libraries.iter().map(|file| file.path.clone()).collect();
+            let person = self.people.person(process.uid);
+            let found = self.routines.of(person, pid, &due, move |path| listed.iter().any(|own| own == path));
+            for (tid, routine) in due.iter().zip(found) {
+                if let Some(begin) = process.begins.get_mut(tid) {
+                    begin.routine = routine.map(|routine| routine.to_string());
+                }
+            }
+        }
+        for live in &mut threads {
+            live.routine = process.begins.get(&live.tid).and_then(|begin| begin.routine.clone());
+        }
+        threads
+    }
+
+    fn ask(&self, live: &Live, process: &Process, found: &Found, mode: &Mode) -> Result<Became, Wrong> {
+        let (tid, name) = (live.tid, &*live.name);
         let mut wish = Wish {
             thread: Some(tid),
             modes: vec![mode.clone()],
@@ -322,6 +378,10 @@ impl Programs {
             ("name", name.to_string()),
         ] {
             wish.about.insert(key.into(), Value::String(value));
+        }
+        let routine = live.entry(&found.profile).and_then(|entry| entry.routine.as_ref());
+        if let Some(Routine { place, .. }) = routine {
+            wish.about.insert("routine".into(), Value::String(place.clone()));
         }
         let answer = self.way.ask(&Asker::SYSTEM, Ask::Request(Box::new(wish)));
         let (became, said) = match answer {
@@ -396,9 +456,9 @@ fn said(answer: &Answer) -> (Became, String) {
     }
 }
 
-/// What the profile says of a thread.
-fn mode(profile: &Profile, name: &str) -> Option<Mode> {
-    let own = profile.threads.iter().find(|thread| thread.name == name)?.reservation?;
+/// What an entry of the profile asks for.
+fn mode(profile: &Profile, entry: &tierce_calibrate::Thread) -> Option<Mode> {
+    let own = entry.reservation?;
     let value = match profile.calibration.importance {
         Importance::Low => 0,
         Importance::Normal => 1,
@@ -411,7 +471,9 @@ fn mode(profile: &Profile, name: &str) -> Option<Mode> {
 fn data(user: Option<u32>, found: &Found) -> Value {
     let threads = found.profile.threads.iter().filter_map(|thread| {
         let own = thread.reservation?;
-        Some(json!({ "name": thread.name, "budget_us": own.budget_ns / 1000, "period_us": own.period_ns / 1000 }))
+        let routine = thread.routine.as_ref().map(|routine| &routine.place);
+        let (budget_us, period_us) = (own.budget_ns / 1000, own.period_ns / 1000);
+        Some(json!({ "name": thread.name, "routine": routine, "budget_us": budget_us, "period_us": period_us }))
     });
     json!({
         "program": found.profile.program.executable.path.to_string_lossy(),
@@ -445,7 +507,7 @@ fn calibrate(pid: u32) -> Result<Child> {
 }
 
 /// Names that are numbers: processes, threads.
-fn numbers(folder: &str) -> Vec<u32> {
+pub(super) fn numbers(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
@@ -460,6 +522,7 @@ fn begun() -> Option<u64> {
 mod tests {
     use super::profiles::FILE_MAX;
     use super::*;
+    use crate::manager::twins::Twins;
     use crate::manager::way::way;
     use std::io::Write;
     use std::sync::{Arc, Mutex};
@@ -541,6 +604,7 @@ mod tests {
             Calibration { watched_ns: 1000 * MS, lost: 0, importance: Importance::High, margin: Margin(20) };
         let thread = Known {
             name: "player".into(),
+            routine: None,
             process: "player".into(),
             count: 1,
             verdict: Verdict::Busy,
@@ -625,6 +689,54 @@ mod tests {
         assert_eq!(scene.look(), [Ask::Cancel(Which { id: 1 })]);
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn threads_of_one_name_get_what_their_routines_need() {
+        let mut scene = Scene::new("twins", Changed::Leave);
+        let store = Store::at(&scene.folder, None);
+        let twins = Twins::start(&scene.folder.join("twins"));
+        let mut profile = twins.profile();
+        store.keep(Layer::System, &profile).unwrap();
+        let of = |budget_ms| vec![Mode::budget(budget_ms * MS, 20 * MS, 0).unwrap()];
+        let requests = |asked: &[Ask]| {
+            let of_thread = |ask: &Ask| match ask {
+                Ask::Request(wish) => {
+                    Some((wish.thread.unwrap(), wish.modes.clone(), wish.about.get("routine").cloned()))
+                }
+                _ => None,
+            };
+            let mut all: Vec<_> = asked.iter().filter_map(of_thread).collect();
+            all.sort_by_key(|(tid, ..)| *tid);
+            all
+        };
+        let own = |(tid, place): &(u32, String), budget_ms| (*tid, of(budget_ms), Some(json!(place)));
+        let mut expected = [own(&twins.light, 2), own(&twins.heavy, 5)];
+        expected.sort_by_key(|(tid, ..)| *tid);
+        let asked = scene.look();
+        assert_eq!(requests(&asked), expected);
+        let Ask::Signal(signal) = &asked[0] else { panic!("{asked:?}") };
+        assert_eq!(signal.data["threads"][1]["routine"], json!(twins.heavy.1));
+        assert_eq!(scene.look(), [], "once is enough");
+        // One entry holds for all others of the name, one for the heavy one alone.
+        profile.threads[0].routine = None;
+        store.keep(Layer::Machine, &profile).unwrap();
+        assert!(matches!(&scene.look()[..], [Ask::Signal(_)]), "each has the same as before");
+        // The light one is in no entry: it keeps nothing.
+        profile.threads.remove(0);
+        store.keep(Layer::Machine, &profile).unwrap();
+        assert!(matches!(&scene.look()[..], [Ask::Signal(_), Ask::Cancel(_)]));
+        // A C library that the profile does not list is not read: nobody's routine is known.
+        drop(twins);
+        let twins = Twins::start(&scene.folder.join("twins"));
+        let mut profile = twins.profile();
+        profile.program.libraries.clear();
+        store.keep(Layer::Machine, &profile).unwrap();
+        assert_eq!(requests(&scene.look()), []);
+        profile.threads[0].routine = None;
+        store.keep(Layer::Machine, &profile).unwrap();
+        let both = requests(&scene.look());
+        assert!(both.len() == 2 && both.iter().all(|it| it.1 == of(2) && it.2.is_none()), "{both:?}");
     }
 
     #[test]
