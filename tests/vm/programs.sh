@@ -38,7 +38,8 @@ manager() {
 	until tierce request --list >/dev/null 2>&1; do sleep 0.2; done
 }
 
-mkdir -p /home/alice /home/bob/.config/tierce/profiles/usr/bin
+of_bob=/var/lib/tierce/users/1002/tierce/profiles/usr/bin
+mkdir -p /home/alice /home/bob $of_bob
 printf 'alice:x:1001:1001::/home/alice:/bin/sh\nbob:x:1002:1002::/home/bob:/bin/sh\n' >>/etc/passwd
 cp "$(command -v rt-app)" /usr/bin/player
 tierce calibrate --json --for 4s -- player player.json >/out/player.json
@@ -62,10 +63,9 @@ stop
 listed ended
 twins alice twins
 
-# Bob knows better, for himself.
+# For bob another one holds.
 sed 's/^reservation = .*/reservation = { budget = "1ms", period = "10ms" }/' /var/lib/tierce/profiles/usr/bin/player.toml \
-	>/home/bob/.config/tierce/profiles/usr/bin/player.toml
-chown -R 1002 /home/bob
+	>$of_bob/player.toml
 sleep 3
 player bob of-bob
 stop

@@ -576,7 +576,7 @@ fn a_program_that_was_calibrated_is_asked_for() {
     let [(owner, _, budget, _)] = &requests("of-bob")[..] else { panic!("{}", log()) };
     assert_eq!((owner, budget), (&json!("user:1002"), &json!("1ms")), "{}", log());
     let [(_, _, budget, _)] = &requests("of-alice")[..] else { panic!("{}", log()) };
-    assert_ne!(budget, &json!("1ms"), "what bob says holds for bob");
+    assert_ne!(budget, &json!("1ms"), "what holds for bob holds for bob");
 
     assert_eq!((got("other-program"), requests("other")), (&json!("/usr/bin/player"), vec![]), "{}", log());
 
@@ -589,9 +589,9 @@ fn a_program_that_was_calibrated_is_asked_for() {
     let budget_ms: f64 = budget.as_str().unwrap().trim_end_matches("ms").parse().unwrap();
     assert!(*owner == json!("user:1001") && (2.0..2.5).contains(&budget_ms), "{owner}: {budget}\n{}", log());
     assert_eq!(
-        said("second-manager").matches("player of machine: audio").count(),
+        said("second-manager").matches("player of user: audio").count(),
         2,
-        "when it began, and when it was measured"
+        "of bob when it began, of alice when it was measured"
     );
     assert_eq!(requests("over"), []);
     assert_eq!(got("first-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());

@@ -18,7 +18,7 @@ use tierce_calibrate::{
 };
 use tierce_plan::Plan;
 use tierce_scx::routines::Routine as At;
-use watching::{watch, Of, Watching};
+use watching::{watch, Of, Thread as Watched, Watching};
 
 /// Find the periods and the work of a program's threads, and write its profile (root)
 ///
@@ -41,6 +41,9 @@ pub struct Args {
     /// each has waited
     #[arg(long, conflicts_with_all = ["program", "list", "show", "check"])]
     under_plan: bool,
+    /// With --pid: watch this process, and none of those that it has started or starts
+    #[arg(long, requires = "pid")]
+    alone: bool,
     /// How much the deadlines matter. low: the work of 90 % of the jobs and 5 %; normal: of 99 % and 10 %; high: of all and 20 %
     /// [default: normal]
     #[arg(long)]
@@ -214,7 +217,9 @@ fn profiles(args: &Args, watching: &Watching) -> Result<(Vec<Profile>, Vec<Strin
         let function = functions.entry(at.clone()).or_insert_with(|| at.function()).clone();
         Routine { place: at.to_string(), function }
     };
-    for thread in &watching.threads {
+    let is_meant = |thread: &&Watched| !args.alone || args.pid == Some(thread.process);
+    let threads: Vec<&Watched> = watching.threads.iter().filter(is_meant).collect();
+    for thread in &threads {
         match watching.programs.get(&thread.process) {
             Some(program) => by_program.entry(&program.path).or_default().push(Seen {
                 name: thread.name.clone(),
@@ -225,7 +230,7 @@ fn profiles(args: &Args, watching: &Watching) -> Result<(Vec<Profile>, Vec<Strin
             None => nameless += 1,
         }
     }
-    let first = watching.threads.iter().find_map(|thread| watching.programs.get(&thread.process));
+    let first = threads.iter().find_map(|thread| watching.programs.get(&thread.process));
     let (machine, mut profiles) = (of_machine(Path::new("/")), Vec::new());
     for (path, seen) in by_program {
         let of_it = watching.programs.values().filter(|program| program.path == path);

@@ -172,10 +172,10 @@ fn manage(args: &Args) -> Result<ExitCode> {
     let (way, asks) = way::way()?;
     let bus = match args.no_bus {
         true => None,
-        false => Some(Bus::open(config.bus.clone(), rates, way.clone(), exit)?),
+        false => Some(Bus::open(config.bus.clone(), rates.clone(), way.clone(), exit)?),
     };
     if config.programs.recognise {
-        programs::start(config.programs.clone(), people.clone(), way.clone())?;
+        programs::start(config.programs.clone(), rates, way.clone())?;
     }
     let mut daemon = Daemon::new(args, people, config, books);
     daemon.look(false);

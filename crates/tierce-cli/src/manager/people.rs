@@ -9,7 +9,7 @@
 //!
 //! A session makes those persons who are in a directory elsewhere (LDAP): asking that would be a wait.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -72,23 +72,10 @@ impl People {
             return 0;
         }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.look_if_due();
-        known.person(uid)
-    }
-
-    /// Where each user of `/etc/passwd` keeps his own files. Of a number that several names have, the first one counts.
-    pub fn homes(&self) -> BTreeMap<u32, PathBuf> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.look_if_due();
-        let mut homes = BTreeMap::new();
-        for line in known.passwd.text.lines() {
-            let mut fields = line.split(':').skip(2);
-            let uid = fields.next().and_then(|uid| uid.parse().ok());
-            if let (Some(uid), Some(home)) = (uid, fields.nth(2).filter(|home| home.starts_with('/'))) {
-                homes.entry(uid).or_insert_with(|| home.into());
-            }
+        if known.looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            known.look();
         }
-        homes
+        known.person(uid)
     }
 
     /// Users with a session: logind gives each a folder.
@@ -98,12 +85,6 @@ impl People {
 }
 
 impl Known {
-    fn look_if_due(&mut self) {
-        if self.looked.is_none_or(|at| at.elapsed() >= LOOK) {
-            self.look();
-        }
-    }
-
     fn look(&mut self) {
         self.looked = Some(Instant::now());
         self.sessions = sessions(&self.folder);
@@ -262,19 +243,6 @@ pub mod tests {
         fs::remove_file(folder.0.join("etc/subuid")).unwrap();
         later(&people);
         assert_eq!((people.person(100_001), people.person(100_002)), (100_001, NAMELESS));
-    }
-
-    #[test]
-    fn homes_are_those_of_passwd() {
-        let folder = Folder::new("homes");
-        let more =
-            "toor:x:0:0::/toor:/bin/sh\nnone:x:7:7::relative:/bin/sh\nshort:x:8\nbad:x:y:1::/:/bin/sh\n";
-        fs::write(folder.0.join("etc/passwd"), format!("{PASSWD}{more}dora:x:9:9:a,b:/home/dora:/bin/sh\n"))
-            .unwrap();
-        let people = People::of(&folder.0);
-        let home = |uid, path: &str| (uid, PathBuf::from(path));
-        let expected = [home(0, "/"), home(9, "/home/dora"), home(1001, "/"), home(1002, "/")];
-        assert_eq!(people.homes(), BTreeMap::from(expected));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Twins {
             Twins { child, program: program.into(), light: (0, String::new()), heavy: (0, String::new()) };
         while twins.light.0 == 0 || twins.heavy.0 == 0 {
             assert!(begun.elapsed() < Duration::from_secs(20), "they are not known");
-            for tid in super::programs::numbers(&format!("/proc/{pid}/task")) {
+            for tid in super::programs::numbers(format!("/proc/{pid}/task")) {
                 let Some(routine) = Routines::default().of(0, pid, &[tid], |_| true).remove(0) else {
                     continue;
                 };

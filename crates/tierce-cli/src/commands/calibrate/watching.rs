@@ -3,6 +3,7 @@
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -325,10 +326,19 @@ impl Watching {
             let at = |name: &str| format!("/proc/{pid}/{name}");
             let Ok(path) = std::fs::read_link(at("exe")) else { continue };
             let maps = std::fs::read_to_string(at("maps")).unwrap_or_default();
-            let Some(name) = threads::name(pid).filter(|_| path.exists()) else { continue };
+            // In another mount namespace the path may lead to another file.
+            let (Ok(own), Ok(there)) = (std::fs::metadata(at("exe")), std::fs::metadata(&path)) else {
+                continue;
+            };
+            let is_there = (own.dev(), own.ino()) == (there.dev(), there.ino());
+            let Some(name) = threads::name(pid).filter(|_| is_there) else { continue };
             let before = self.programs.remove(&pid).filter(|before| before.path == path);
             let mut mapped = before.map_or(BTreeSet::new(), |before| before.mapped);
-            mapped.extend(mapped_files(&maps));
+            // Not what only this user has loaded into it: he could change it, and with it what is known of the program.
+            let is_its = |file: &PathBuf| {
+                std::fs::metadata(file).is_ok_and(|about| about.uid() == 0 || about.uid() == own.uid())
+            };
+            mapped.extend(mapped_files(&maps).filter(is_its));
             self.programs.insert(pid, Program { path, name, mapped });
         }
     }

@@ -130,7 +130,13 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
             true => {
                 let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
                 let Wanted { ref caller, pid, tid, .. } = wanted;
-                profile(&Store::at("/", None), &mut routines, caller.person, pid, tid)
+                profile(
+                    &Store::of_user(Path::new("/"), wanted.info.uid.unwrap_or_default()),
+                    &mut routines,
+                    caller.person,
+                    pid,
+                    tid,
+                )
             }
             false => None,
         };

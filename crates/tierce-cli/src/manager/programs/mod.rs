@@ -7,11 +7,12 @@
 mod profiles;
 
 use super::machine::look;
-use super::people::People;
+use super::rates::Rates;
 use super::way::Way;
 use crate::commands::beside;
 use crate::journal::{report, Level};
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
+pub(super) use profiles::numbers;
 use profiles::{stamp, Fit, Found, News, Profiles, Stamp, Sums};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -20,8 +21,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tierce_calibrate::{of_machine, Importance, Machine, Profile, Routine};
-use tierce_manager::{Answer, Ask, Asker, Change, List, Mode, Principal, Signal, State, Which, Wish, Wrong};
+use tierce_calibrate::{of_machine, Importance, Layer, Machine, Profile, Routine, Store};
+use tierce_manager::{Answer, Ask, Asker, Change, List, Mode, Signal, State, Which, Wish, Wrong};
 use tierce_scx::routines::Routines;
 
 /// The label of these requests.
@@ -32,6 +33,10 @@ const LOOK: Duration = Duration::from_millis(500);
 const PROFILES: Duration = Duration::from_secs(2);
 /// Who was refused, and may not even wait, is asked for again after that.
 const AGAIN: Duration = Duration::from_secs(10);
+/// Of so many looks one is at all processes, whether any have begun since or not.
+const ALL_EVERY: u64 = 10;
+/// Longest calibration: it watches for 10 s, and reads the program's files.
+const CALIBRATION_MAX: Duration = Duration::from_secs(60);
 /// Executables that are watched because they have changed, until the manager ends.
 const WATCHED_MAX: usize = 256;
 /// Threads of a profile that rules hear of.
@@ -43,15 +48,13 @@ const THREADS_MAX: usize = 64;
 pub struct Config {
     /// Whether programs are recognised.
     pub recognise: bool,
-    /// Whether profiles of users (`~/.config/tierce/profiles`) count for their own processes.
-    users: bool,
     /// What happens to a program that is not as it was when it was calibrated.
     changed: Changed,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { recognise: true, users: false, changed: Changed::Leave }
+        Self { recognise: true, changed: Changed::Leave }
     }
 }
 
@@ -68,10 +71,10 @@ enum Changed {
 }
 
 /// Look at programs from now on.
-pub fn start(config: Config, people: People, way: Way) -> Result<()> {
+pub fn start(config: Config, rates: Rates, way: Way) -> Result<()> {
     let thread = std::thread::Builder::new().name("manager-programs".into());
     let watch = move || {
-        let mut programs = Programs::new(config, people, way, Path::new("/"));
+        let mut programs = Programs::new(config, rates, way, Path::new("/"));
         loop {
             programs.look();
             std::thread::sleep(LOOK);
@@ -83,8 +86,9 @@ pub fn start(config: Config, people: People, way: Way) -> Result<()> {
 
 struct Programs {
     config: Config,
-    people: People,
+    rates: Rates,
     way: Way,
+    root: PathBuf,
     profiles: Profiles,
     sums: Sums,
     routines: Routines,
@@ -93,10 +97,19 @@ struct Programs {
     /// Processes that had begun at the last look, and whether some were new then: they may have become another program since.
     begun: Option<u64>,
     was_new: bool,
+    looks: u64,
     processes: BTreeMap<u32, Process>,
-    calibration: Option<(Child, PathBuf)>,
+    calibration: Option<Calibration>,
     /// Executables that were watched since they have changed.
     watched: BTreeSet<Stamp>,
+}
+
+/// A process of a program that has changed is watched.
+struct Calibration {
+    child: Child,
+    begun: Instant,
+    program: PathBuf,
+    uid: u32,
 }
 
 /// A process whose program has a profile.
@@ -110,6 +123,8 @@ struct Process {
     threads: BTreeMap<u32, Thread>,
     /// Where its threads began, of names that have several routines.
     begins: BTreeMap<u32, Begin>,
+    /// Rules by which threads of it were refused: each is said once.
+    refused: BTreeSet<String>,
 }
 
 /// A thread that was asked for.
@@ -149,19 +164,20 @@ enum Became {
 }
 
 impl Programs {
-    fn new(config: Config, people: People, way: Way, root: &Path) -> Self {
-        let of_users = config.users.then(|| people.clone());
+    fn new(config: Config, rates: Rates, way: Way, root: &Path) -> Self {
         Self {
             config,
-            people,
+            rates,
             way,
-            profiles: Profiles::at(root, of_users),
+            root: root.into(),
+            profiles: Profiles::at(root),
             sums: Sums::default(),
             routines: Routines::default(),
             machine: of_machine(Path::new("/")),
             looked: None,
             begun: None,
             was_new: false,
+            looks: 0,
             processes: BTreeMap::new(),
             calibration: None,
             watched: BTreeSet::new(),
@@ -176,8 +192,9 @@ impl Programs {
         }
         let begun = begun();
         let is_new = begun != self.begun;
-        let is_due = is_new || self.was_new;
-        (self.begun, self.was_new) = (begun, is_new);
+        // One that has begun long ago may become another program.
+        let is_due = is_new || self.was_new || self.looks % ALL_EVERY == 0;
+        (self.begun, self.was_new, self.looks) = (begun, is_new, self.looks + 1);
         if is_due && !self.profiles.is_empty() {
             self.find();
         }
@@ -227,8 +244,16 @@ impl Programs {
             if !stamp(&program).is_ok_and(|own| own == executable) {
                 continue;
             }
-            let (threads, begins) = (BTreeMap::new(), BTreeMap::new());
-            let process = Process { began: info.began, program, executable, uid, fit: None, threads, begins };
+            let process = Process {
+                began: info.began,
+                program,
+                executable,
+                uid,
+                fit: None,
+                threads: BTreeMap::new(),
+                begins: BTreeMap::new(),
+                refused: BTreeSet::new(),
+            };
             if let Some(before) = self.processes.insert(pid, process) {
                 self.end(before);
             }
@@ -304,31 +329,57 @@ impl Programs {
                 known.iter().for_each(|known| self.cancel(known)); // it has another name now
                 continue;
             };
-            let became = match known {
+            let asked = match known {
                 Some(Thread { became: Became::Asked(id), mode: has, .. }) => {
                     if has != mode {
-                        let _ = self
-                            .way
-                            .ask(&Asker::SYSTEM, Ask::Change(Change { id, modes: vec![mode.clone()] }));
+                        self.change(id, &live, process, &mode);
                     }
-                    Became::Asked(id)
+                    Ok(Some((Became::Asked(id), mode)))
                 }
                 Some(Thread { became: Became::Refused(at), mode: has, .. })
                     if has == mode && at.elapsed() < AGAIN =>
                 {
-                    Became::Refused(at)
+                    Ok(Some((Became::Refused(at), mode)))
                 }
-                _ => self.ask(&live, process, &found, &mode)?,
+                _ if self.rates.may_ask(self.rates.people.person(process.uid)).is_err() => Ok(None),
+                _ => self.ask(&live, process, &found, mode).map(Some),
             };
-            process.threads.insert(live.tid, Thread { began: live.began, mode, became });
+            match asked {
+                Ok(Some((became, mode))) => {
+                    process.threads.insert(live.tid, Thread { began: live.began, mode, became });
+                }
+                Ok(None) => {} // that person has asked for so much that it is another look's turn
+                Err(wrong) => {
+                    process.threads.append(&mut before);
+                    return Err(wrong);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// The profile says something else now.
+    fn change(&self, id: u64, live: &Live, process: &Process, mode: &Mode) {
+        let change = Ask::Change(Change { id, modes: vec![mode.clone()] });
+        let said = match self.way.ask(&Asker::SYSTEM, change) {
+            Ok(answer) if answer.state == State::Refused => said(&answer).1,
+            Ok(_) => return,
+            Err(wrong) => wrong.to_string(),
+        };
+        self.report(live, process, &format!("request {id} stays as it was: {mode}: {said}"));
+    }
+
+    fn report(&self, live: &Live, process: &Process, said: &str) {
+        let program = process.program.display().to_string();
+        let message =
+            format!("{program}: thread {} ({}) of user {}: {said}", live.tid, live.name, process.uid);
+        report(Level::Info, "program_recognised", &message, &[("program", (&*program).into())]);
     }
 
     /// The threads of a process, with their routines where the profile tells threads of their names apart by them.
     fn threads(&mut self, pid: u32, process: &mut Process, profile: &Profile) -> Vec<Live> {
         let mut threads = Vec::new();
-        for tid in numbers(&format!("/proc/{pid}/task")) {
+        for tid in numbers(format!("/proc/{pid}/task")) {
             let Some(info) = look(tid).filter(|info| info.uid == Some(process.uid)) else { continue };
             let Ok(name) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")) else { continue };
             threads.push(Live { tid, began: info.began, name: name.trim_end().into(), routine: None });
@@ -346,7 +397,7 @@ impl Programs {
         if !due.is_empty() {
             let listed: Vec<PathBuf> =
                 profile.program.libraries.iter().map(|file| file.path.clone()).collect();
-            let person = self.people.person(process.uid);
+            let person = self.rates.people.person(process.uid);
             let found = self.routines.of(person, pid, &due, move |path| listed.iter().any(|own| own == path));
             for (tid, routine) in due.iter().zip(found) {
                 if let Some(begin) = process.begins.get_mut(tid) {
@@ -360,13 +411,19 @@ impl Programs {
         threads
     }
 
-    fn ask(&self, live: &Live, process: &Process, found: &Found, mode: &Mode) -> Result<Became, Wrong> {
+    /// In the name of its user, who may ask for no other threads than his own: what becomes of it, and which mode it has then.
+    fn ask(
+        &self,
+        live: &Live,
+        process: &mut Process,
+        found: &Found,
+        mode: Mode,
+    ) -> Result<(Became, Mode), Wrong> {
         let (tid, name) = (live.tid, &*live.name);
         let mut wish = Wish {
             thread: Some(tid),
             modes: vec![mode.clone()],
             wait: true,
-            owner: (process.uid != 0).then_some(Principal::User(process.uid)),
             label: Some(LABEL.into()),
             ..Wish::default()
         };
@@ -383,63 +440,96 @@ impl Programs {
         if let Some(Routine { place, .. }) = routine {
             wish.about.insert("routine".into(), Value::String(place.clone()));
         }
-        let answer = self.way.ask(&Asker::SYSTEM, Ask::Request(Box::new(wish)));
-        let (became, said) = match answer {
-            Ok(answer) => said(&answer),
-            Err(wrong) if wrong.rule == "plan_must_be_in_force" => return Err(wrong),
-            // Of a manager before this one, or by RealtimeKit.
-            Err(wrong) if wrong.rule == "thread_must_have_no_request" => match self.request_of(tid) {
-                Some(id) => (Became::Asked(id), "it has a request".into()),
-                None => (Became::Refused(Instant::now()), wrong.to_string()),
-            },
-            Err(wrong) => (Became::Refused(Instant::now()), wrong.to_string()),
+        let refused = |process: &mut Process, wrong: &Wrong| {
+            if process.refused.insert(wrong.rule.clone()) {
+                self.report(live, process, &format!("{mode}: {wrong}"));
+            }
+            Became::Refused(Instant::now())
         };
-        let program = process.program.display().to_string();
-        let message = format!("{program}: thread {tid} ({name}) of user {}: {mode}: {said}", process.uid);
-        report(Level::Info, "program_recognised", &message, &[("program", (&*program).into())]);
-        Ok(became)
+        let became = match self.way.ask(&Asker::user(process.uid), Ask::Request(Box::new(wish))) {
+            Ok(Answer { state: State::Refused, reason: Some(wrong), .. }) => refused(process, &wrong),
+            Ok(answer) => {
+                let (became, said) = said(&answer);
+                self.report(live, process, &format!("{mode}: {said}"));
+                became
+            }
+            Err(wrong) if wrong.rule == "plan_must_be_in_force" => return Err(wrong),
+            Err(wrong) if wrong.rule == "thread_must_have_no_request" => match self.request_of(tid) {
+                Some((id, has)) => return Ok((Became::Asked(id), has)),
+                None => refused(process, &wrong),
+            },
+            Err(wrong) => refused(process, &wrong),
+        };
+        Ok((became, mode))
     }
 
-    /// The request that was made here for a thread.
-    fn request_of(&self, tid: u32) -> Option<u64> {
+    /// The request that a manager before this one has made here for a thread, and what it asks for.
+    fn request_of(&self, tid: u32) -> Option<(u64, Mode)> {
         let all = self.way.ask(&Asker::SYSTEM, Ask::List(List {})).ok()?.requests;
         let own = |shown: &&tierce_manager::Shown| {
             shown.thread == Some(tid) && shown.label.as_deref() == Some(LABEL)
         };
-        all.iter().find(own).map(|shown| shown.id)
+        all.iter().find(own).and_then(|shown| Some((shown.id, shown.modes.first()?.clone())))
     }
 
-    /// One program at a time is watched; its profile is seen when it is there.
+    /// One program at a time is watched. What is found holds for the user whose process it was: others may use the program in other ways.
     fn see_to_calibration(&mut self) {
-        if let Some((child, program)) = &mut self.calibration {
-            let Ok(Some(status)) = child.try_wait() else { return };
-            if !status.success() {
-                let message = format!("{}: it could not be calibrated ({status})", program.display());
-                report(Level::Warn, "program_not_calibrated", &message, &[]);
+        if let Some(running) = &mut self.calibration {
+            let ended = running.child.try_wait();
+            if matches!(ended, Ok(None)) && running.begun.elapsed() < CALIBRATION_MAX {
+                return;
             }
-            (self.calibration, self.looked) = (None, None);
+            let _ = running.child.kill(); // it may have ended
+            let _ = running.child.wait();
+            if let Some(Calibration { program, uid, .. }) = self.calibration.take() {
+                if let Err(error) = self.keep(&program, uid) {
+                    not_calibrated(&program, &error);
+                }
+            }
+            self.looked = None;
             return;
         }
-        if self.config.changed != Changed::Calibrate {
+        if self.config.changed != Changed::Calibrate || self.watched.len() >= WATCHED_MAX {
             return;
         }
         let is_due = |process: &&Process| {
             matches!(process.fit, Some(Fit::Changed(_))) && !self.watched.contains(&process.executable)
         };
         let Some((pid, process)) = self.processes.iter().find(|(_, process)| is_due(process)) else { return };
-        if self.watched.len() >= WATCHED_MAX {
-            return;
-        }
         self.watched.insert(process.executable);
-        let program = process.program.clone();
-        match calibrate(*pid) {
-            Ok(child) => self.calibration = Some((child, program)),
-            Err(error) => {
-                let message = format!("{}: it cannot be calibrated: {error:#}", program.display());
-                report(Level::Warn, "program_not_calibrated", &message, &[]);
+        let (program, uid) = (process.program.clone(), process.uid);
+        let before = self.profiles.of(&program, uid).map(|found| found.profile.calibration);
+        match before.map_or(Ok(None), |before| calibrate(*pid, &self.root, before).map(Some)) {
+            Ok(Some(child)) => {
+                self.calibration = Some(Calibration { child, begun: Instant::now(), program, uid });
             }
+            Ok(None) => {} // the profile is gone
+            Err(error) => not_calibrated(&program, &error),
         }
     }
+
+    /// A new profile for the user, if the program has a period.
+    fn keep(&self, program: &Path, uid: u32) -> Result<()> {
+        let file = self.root.join(CALIBRATED);
+        let text = fs::read_to_string(&file).context("no profile was written")?;
+        fs::remove_file(&file)?;
+        let profile: Profile = text.parse()?;
+        ensure!(profile.program.executable.path == program, "another program was watched");
+        ensure!(profile.has_period(), "no thread has a period");
+        match uid {
+            0 => Store::at(&self.root, None).keep(Layer::Machine, &profile)?,
+            uid => Store::of_user(&self.root, uid).keep(Layer::User, &profile)?,
+        };
+        Ok(())
+    }
+}
+
+/// Where a calibration writes what it has found.
+const CALIBRATED: &str = "var/lib/tierce/calibrated.toml";
+
+fn not_calibrated(program: &Path, why: &anyhow::Error) {
+    let message = format!("{}: it could not be calibrated: {why:#}", program.display());
+    report(Level::Warn, "program_not_calibrated", &message, &[]);
 }
 
 /// What has become of a request, and in words.
@@ -487,7 +577,7 @@ fn tell_changed(pid: u32, process: &Process, what: &str, policy: Changed) {
     let program = process.program.display().to_string();
     let then = match policy {
         Changed::Leave => {
-            format!("nothing is asked for it; `tierce calibrate --pid {pid} --under-plan` measures it again")
+            format!("nothing is asked for it; `tierce calibrate --under-plan --pid {pid}` measures it again")
         }
         Changed::Ask => "what its profile says is asked for all the same".into(),
         Changed::Calibrate => "it is calibrated again".into(),
@@ -497,19 +587,16 @@ fn tell_changed(pid: u32, process: &Process, what: &str, policy: Changed) {
     report(Level::Warn, "program_changed", &message, &[("program", (&*program).into())]);
 }
 
-/// Watch a process that runs. What it prints is of no interest: its profile is.
-fn calibrate(pid: u32) -> Result<Child> {
-    let program = beside::program("tierce")?;
+/// Watch a process that runs, and none of those that it starts, as it was watched before.
+fn calibrate(pid: u32, root: &Path, before: tierce_calibrate::Calibration) -> Result<Child> {
+    let (program, out) = (beside::program("tierce")?, root.join(CALIBRATED));
+    let _ = fs::remove_file(&out); // of one that was ended
     let mut command = Command::new(&program);
-    command.args(["calibrate", "--under-plan", "--json", "--pid", &pid.to_string()]);
+    command.args(["calibrate", "--under-plan", "--alone", "--json", "--pid", &pid.to_string(), "--out"]);
+    command.arg(&out).args(["--importance", before.importance.name()]);
+    command.args(["--margin", &format!("{}%", before.margin.0)]);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command.spawn().map_err(|why| beside::refused(&program, why))
-}
-
-/// Names that are numbers: processes, threads.
-pub(super) fn numbers(folder: &str) -> Vec<u32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Processes and threads that have begun since boot.
@@ -522,6 +609,7 @@ fn begun() -> Option<u64> {
 mod tests {
     use super::profiles::FILE_MAX;
     use super::*;
+    use crate::manager::people::People;
     use crate::manager::twins::Twins;
     use crate::manager::way::way;
     use std::io::Write;
@@ -529,7 +617,7 @@ mod tests {
     use tierce_calibrate::{
         of_program, Calibration, Layer, Margin, Reservation, Store, Thread as Known, Verdict,
     };
-    use tierce_manager::Shown;
+    use tierce_manager::{Principal, Shown};
 
     const MS: u64 = 1_000_000;
 
@@ -559,8 +647,8 @@ mod tests {
                 drop(all);
                 one.answer(Ok(answer));
             });
-            let config = Config { recognise: true, users: true, changed };
-            let programs = Programs::new(config, People::of(&folder), way, &folder);
+            let config = Config { recognise: true, changed };
+            let programs = Programs::new(config, Rates::new(People::of(&folder)), way, &folder);
             Self { folder, programs, asked }
         }
 
@@ -764,13 +852,10 @@ mod tests {
         let folder = Scene::new("users", Changed::Leave);
         // SAFETY: no arguments.
         let own = unsafe { libc::geteuid() };
-        let home = folder.folder.join("home");
-        let passwd = |uid: u32| format!("me:x:{uid}:0::{}:/bin/sh\n", home.display());
-        fs::write(folder.folder.join("etc/passwd"), passwd(own)).unwrap();
-        let store = Store::at(&folder.folder, Some(home.join(".config")));
-        let file = folder.keep(&store, Layer::User, 4 * MS);
-        folder.keep(&store, Layer::Machine, 5 * MS);
-        let mut profiles = Profiles::at(&folder.folder, Some(People::of(&folder.folder)));
+        let store = Store::of_user(&folder.folder, own);
+        folder.keep(&store, Layer::User, 4 * MS);
+        let file = folder.keep(&store, Layer::Machine, 5 * MS);
+        let mut profiles = Profiles::at(&folder.folder);
         assert_eq!(profiles.look().len(), 2);
         let budget = |profiles: &Profiles, uid: u32| {
             let found = profiles.of(&folder.program(), uid).unwrap();

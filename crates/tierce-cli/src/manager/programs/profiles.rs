@@ -1,6 +1,5 @@
-//! The profiles that there are, as they were last read: of the machine, and of each user who has some.
+//! The profiles that there are, as they were last read: of the machine, and those that root keeps for single users.
 
-use crate::manager::people::People;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
@@ -9,17 +8,21 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tierce_calibrate::{File, Layer, Machine, Profile, Store};
 
-/// Profiles of a user, at most.
-const EACH_MAX: usize = 256;
 /// Sums that are remembered.
 const SUMS_MAX: usize = 4096;
-/// Largest file of a user's that is read to the end, bytes.
+/// Largest file that is read to the end for a user, bytes.
 pub const FILE_MAX: u64 = 1 << 28;
 /// Bytes of files that are read for one user before others have their turn.
 const TURN_MAX: u64 = 1 << 26;
 
 /// Which file, and of which state: device, inode, size, when it was changed.
 pub type Stamp = [i64; 5];
+
+/// Names that are numbers: processes, threads, users.
+pub fn numbers(folder: impl AsRef<Path>) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
 
 /// Of the file to which a path leads.
 pub fn stamp(path: &Path) -> io::Result<Stamp> {
@@ -36,8 +39,6 @@ fn stamp_of(about: &fs::Metadata) -> Stamp {
 struct Shelf {
     store: Store,
     layers: &'static [Layer],
-    /// Whose files count, beside root's.
-    uid: u32,
     /// Each file that is a profile, or nothing at its place.
     files: BTreeMap<PathBuf, (Stamp, Option<Found>)>,
 }
@@ -68,28 +69,27 @@ pub enum News {
 /// All profiles.
 pub struct Profiles {
     root: PathBuf,
-    people: Option<People>,
     machine: Shelf,
     users: BTreeMap<u32, Shelf>,
 }
 
 impl Profiles {
-    /// Of a machine whose files are below `root`; and, with `people`, those of users, which stand for the machine's.
-    pub fn at(root: &Path, people: Option<People>) -> Self {
-        let machine = Shelf::new(Store::at(root, None), &Layer::ALL[..3], 0);
-        Self { root: root.into(), people, machine, users: BTreeMap::new() }
+    /// Of a machine whose files are below `root`. Those of a user stand for the machine's.
+    pub fn at(root: &Path) -> Self {
+        let machine = Shelf::new(Store::at(root, None), &Layer::ALL[..3]);
+        Self { root: root.into(), machine, users: BTreeMap::new() }
     }
 
     /// Look for what has changed.
     pub fn look(&mut self) -> Vec<News> {
         let mut news = self.machine.look(None);
-        let homes = self.people.as_ref().map(People::homes).unwrap_or_default();
-        self.users.retain(|uid, _| homes.contains_key(uid));
-        for (uid, home) in homes {
-            let shelf = self.users.entry(uid).or_insert_with(|| {
-                Shelf::new(Store::at(&self.root, Some(home.join(".config"))), &Layer::ALL[3..], uid)
-            });
-            news.extend(shelf.look(Some(uid)));
+        let listed = numbers(self.root.join("var/lib/tierce/users"));
+        for uid in listed {
+            let new = || Shelf::new(Store::of_user(&self.root, uid), &Layer::ALL[3..]);
+            self.users.entry(uid).or_insert_with(new);
+        }
+        for (uid, shelf) in &mut self.users {
+            news.extend(shelf.look(Some(*uid)));
         }
         news
     }
@@ -111,28 +111,20 @@ impl Profiles {
 }
 
 impl Shelf {
-    fn new(store: Store, layers: &'static [Layer], uid: u32) -> Self {
-        Self { store, layers, uid, files: BTreeMap::new() }
+    fn new(store: Store, layers: &'static [Layer]) -> Self {
+        Self { store, layers, files: BTreeMap::new() }
     }
 
     fn look(&mut self, user: Option<u32>) -> Vec<News> {
         let (mut news, mut before) = (Vec::new(), std::mem::take(&mut self.files));
         for &layer in self.layers {
-            let mut files = self.store.files(layer).unwrap_or_default();
-            files.truncate(if user.is_some() { EACH_MAX } else { usize::MAX });
-            for file in files {
-                let Ok(about) = fs::metadata(&file) else { continue };
-                let stamp = stamp_of(&about);
+            for file in self.store.files(layer).unwrap_or_default() {
+                let Ok(stamp) = stamp(&file) else { continue };
                 if let Some(same) = before.remove(&file).filter(|(was, _)| *was == stamp) {
                     self.files.insert(file, same);
                     continue;
                 }
-                let is_theirs = user.is_none() || about.uid() == self.uid || about.uid() == 0;
-                let read = if is_theirs {
-                    self.store.read(layer, &file).map_err(|error| error.to_string())
-                } else {
-                    Err(format!("{}: it belongs to user {}, not {}", file.display(), about.uid(), self.uid))
-                };
+                let read = self.store.read(layer, &file).map_err(|error| error.to_string());
                 let found = match read {
                     Ok(profile) => {
                         let found = Found { layer, profile: Rc::new(profile) };
