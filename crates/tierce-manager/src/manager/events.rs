@@ -2,7 +2,7 @@
 
 use super::grants::{Guide, Place};
 use super::settle::OTHERS_ARE_TOLD;
-use super::{Later, Manager, Threads};
+use super::{Heard, Later, Manager, Threads};
 use crate::ask::{Notice, What};
 use crate::books::Request;
 use crate::in_force::InForce;
@@ -32,14 +32,6 @@ pub struct Unmatched {
     pub by: String,
     /// What of it does not fit any more, and where it is now.
     pub why: String,
-}
-
-/// What has become of a part, for rules.
-pub struct Heard {
-    event: String,
-    data: Value,
-    /// The request that has it.
-    id: Option<u64>,
 }
 
 const MS: u64 = 1_000_000;

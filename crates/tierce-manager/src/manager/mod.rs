@@ -19,9 +19,9 @@ use crate::proposal::Proposal;
 use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
-use events::Heard;
 pub use events::{Unmatched, PART_EVENTS};
 use seen::Seen;
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -73,6 +73,14 @@ pub trait Threads {
 struct Later {
     due_ns: u64,
     event: String,
+}
+
+/// What has become of a part, for rules.
+struct Heard {
+    event: String,
+    data: Value,
+    /// The request that has it.
+    id: Option<u64>,
 }
 
 /// The manager.

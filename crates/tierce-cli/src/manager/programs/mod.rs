@@ -613,6 +613,7 @@ mod tests {
     use crate::manager::twins::Twins;
     use crate::manager::way::way;
     use std::io::Write;
+    use std::os::unix::process::CommandExt;
     use std::sync::{Arc, Mutex};
     use tierce_calibrate::{
         of_program, Calibration, Layer, Margin, Reservation, Store, Thread as Known, Verdict,
@@ -658,7 +659,13 @@ mod tests {
 
         /// It waits for a line, and then becomes `cat`.
         fn run(&self) -> Child {
+            // SAFETY: no arguments.
+            self.run_as(unsafe { libc::geteuid() })
+        }
+
+        fn run_as(&self, uid: u32) -> Child {
             let mut command = Command::new(self.program());
+            command.uid(uid);
             command.args(["-c", "read x; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
             let child = command.spawn().unwrap();
             let name = format!("/proc/{}/comm", child.id());
@@ -847,8 +854,32 @@ mod tests {
         }
     }
 
+    /// Twenty at once, as for his own requests; the rest of them one after the other.
     #[test]
-    fn what_users_keep_holds_for_their_processes_alone() {
+    fn programs_of_a_user_have_his_rate() {
+        // SAFETY: no arguments.
+        if unsafe { libc::geteuid() } == 0 {
+            let mut scene = Scene::new("rate", Changed::Leave);
+            scene.keep(&Store::at(&scene.folder, None), Layer::System, 2 * MS);
+            scene.look();
+            // As many processes of one user, who is nobody with a name.
+            let mut children: Vec<Child> = (0..30).map(|_| scene.run_as(61_184)).collect();
+            let requests = |asked: &[Ask]| asked.iter().filter(|ask| matches!(ask, Ask::Request(_))).count();
+            let first = requests(&scene.look());
+            assert!((20..25).contains(&first), "{first}");
+            let mut all = first;
+            while all < children.len() {
+                std::thread::sleep(Duration::from_millis(100));
+                all += requests(&scene.look());
+            }
+            assert_eq!(all, children.len());
+            children.iter_mut().for_each(|child| child.kill().unwrap());
+            children.iter_mut().for_each(|child| _ = child.wait().unwrap());
+        }
+    }
+
+    #[test]
+    fn what_is_kept_for_a_user_holds_for_his_processes_alone() {
         let folder = Scene::new("users", Changed::Leave);
         // SAFETY: no arguments.
         let own = unsafe { libc::geteuid() };
