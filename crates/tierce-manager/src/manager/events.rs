@@ -294,6 +294,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// Those who were told that they lose something, and whose time is over.
     fn end_due(&mut self, now_ns: u64) {
+        if self.books.all().all(|request| request.ending.is_none() && request.reason.is_none()) {
+            return;
+        }
         let due = |request: &&Request| request.ending.as_ref().is_some_and(|taken| taken.due_ns <= now_ns);
         let due: Vec<&Request> = self.books.all().filter(due).collect();
         let endings = due.iter().filter_map(|request| request.ending.as_ref());
