@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["program", "list", "show", "check"])]
     under_plan: bool,
     /// With --pid: watch this process, and none of those that it has started or starts
-    #[arg(long, requires = "pid")]
+    #[arg(long, requires = "pid", conflicts_with_all = ["tid", "program", "list", "show", "check"])]
     alone: bool,
     /// How much the deadlines matter. low: the work of 90 % of the jobs and 5 %; normal: of 99 % and 10 %; high: of all and 20 %
     /// [default: normal]
