@@ -241,6 +241,8 @@ struct Daemon<'a> {
     /// Of all parts of the plan, or only of those of requests.
     sees_all: bool,
     users: BTreeSet<u32>,
+    /// There was a configuration at the usual place when this began.
+    is_configured: bool,
 }
 
 impl<'a> Daemon<'a> {
@@ -263,12 +265,18 @@ impl<'a> Daemon<'a> {
             violations: None,
             sees_all: false,
             users,
+            is_configured: Path::new(CONFIG).is_file(),
         }
     }
 
     /// Rules and limits as they are configured now; those before, if these cannot be.
     fn reload(&mut self) {
-        match self.args.configuration() {
+        let is_gone = self.is_configured && self.args.config.is_none() && !Path::new(CONFIG).is_file();
+        let config = match is_gone {
+            true => Err(anyhow::anyhow!("{CONFIG} is gone")),
+            false => self.args.configuration(),
+        };
+        match config {
             Ok(config) => {
                 self.manager.set_rules(config.rules, config.limits);
                 self.turn();
