@@ -263,8 +263,9 @@ impl Programs {
     /// Processes that have ended or run another program now.
     fn end_others(&mut self) {
         let runs = |pid: u32, process: &Process| {
-            let program = fs::read_link(format!("/proc/{pid}/exe"));
-            program.is_ok_and(|program| program == process.program)
+            // The same file, also if another one has been installed at its path.
+            let executable = stamp(Path::new(&format!("/proc/{pid}/exe")));
+            executable.is_ok_and(|now| now[..2] == process.executable[..2])
                 && look(pid).is_some_and(|info| info.began == process.began)
         };
         let others = self.processes.iter().filter(|(pid, process)| !runs(**pid, process));
@@ -778,6 +779,10 @@ mod tests {
         // The profile goes while another one runs.
         let mut child = scene.run();
         assert!(matches!(&scene.look()[..], [Ask::Request(_)]));
+        // An update of the program takes nothing from the one that runs.
+        fs::remove_file(scene.program()).unwrap();
+        fs::copy("/bin/sh", scene.program()).unwrap();
+        assert_eq!(scene.look(), []);
         for layer in [Layer::Machine, Layer::System] {
             fs::remove_file(store.file(layer, &scene.program()).unwrap()).unwrap();
         }
