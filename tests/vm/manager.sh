@@ -3,21 +3,6 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# answer NAME USER COMMAND [ARGUMENT...]: the exit code of tierce COMMAND, and what was answered
-answer() {
-	scenario=$1 user=$2
-	shift 2
-	su "$user" -c "exec timeout 60 tierce $* --json" >"/out/$scenario.said" 2>"/out/$scenario.wrong"
-	code=$?
-	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
-	say "$scenario" "{\"code\":$code,\"said\":$(tail -n 1 "/out/$scenario.said")}"
-}
-# ask NAME USER [ARGUMENT...]: a request
-ask() {
-	scenario=$1 user=$2
-	shift 2
-	answer "$scenario" "$user" request "$@"
-}
 # divide NAME USER ID OPERATION...: the scheduler of the request ID
 divide() {
 	scenario=$1 user=$2 id=$3

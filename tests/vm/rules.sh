@@ -3,15 +3,6 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# ask NAME USER [ARGUMENT...]: the exit code, and what was answered
-ask() {
-	scenario=$1 user=$2
-	shift 2
-	su "$user" -c "exec timeout 60 tierce request $* --json" >"/out/$scenario.said" 2>"/out/$scenario.wrong"
-	code=$?
-	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
-	say "$scenario" "{\"code\":$code,\"said\":$(tail -n 1 "/out/$scenario.said")}"
-}
 # graph NAME: the graph
 graph() {
 	say "$1" "$(tierce ctl list --json | tr -d '\n')"

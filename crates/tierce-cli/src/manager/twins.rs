@@ -13,6 +13,26 @@ use tierce_scx::routines::Routines;
 
 const MS: u64 = 1_000_000;
 
+/// What a profile says of a thread. Tests read its name, its routine and what it is to get.
+pub fn entry(name: &str, routine: Option<Routine>, reservation: Reservation) -> Thread {
+    Thread {
+        name: name.into(),
+        routine,
+        process: name.into(),
+        count: 1,
+        verdict: Verdict::Busy,
+        arrival: None,
+        wakeups: 9,
+        load: 1,
+        waited: 0,
+        explained: 0,
+        chance_percent: None,
+        periods: Vec::new(),
+        burst: None,
+        reservation: Some(reservation),
+    }
+}
+
 /// A process that ends with its test.
 pub struct Twins {
     child: Child,
@@ -59,21 +79,9 @@ impl Twins {
     pub fn profile(&self) -> Profile {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
         let mapped: BTreeSet<PathBuf> = mapped_files(&maps).collect();
-        let worker = |routine: Option<&String>, budget_ms: u64| Thread {
-            name: "worker".into(),
-            routine: routine.map(|place| Routine { place: place.clone(), function: None }),
-            process: "twins".into(),
-            count: 1,
-            verdict: Verdict::Busy,
-            arrival: None,
-            wakeups: 9,
-            load: 1,
-            waited: 0,
-            explained: 0,
-            chance_percent: None,
-            periods: Vec::new(),
-            burst: None,
-            reservation: Some(Reservation { budget_ns: budget_ms * MS, period_ns: 20 * MS }),
+        let worker = |routine: Option<&String>, budget_ms: u64| {
+            let routine = routine.map(|place| Routine { place: place.clone(), function: None });
+            entry("worker", routine, Reservation { budget_ns: budget_ms * MS, period_ns: 20 * MS })
         };
         Profile {
             program: of_program(&self.program, &mapped).unwrap(),

@@ -611,14 +611,12 @@ mod tests {
     use super::profiles::FILE_MAX;
     use super::*;
     use crate::manager::people::People;
-    use crate::manager::twins::Twins;
+    use crate::manager::twins::{entry, Twins};
     use crate::manager::way::way;
     use std::io::Write;
     use std::os::unix::process::CommandExt;
     use std::sync::{Arc, Mutex};
-    use tierce_calibrate::{
-        of_program, Calibration, Layer, Margin, Reservation, Store, Thread as Known, Verdict,
-    };
+    use tierce_calibrate::{of_program, Calibration, Layer, Margin, Reservation, Store};
     use tierce_manager::{Principal, Shown};
 
     const MS: u64 = 1_000_000;
@@ -698,22 +696,7 @@ mod tests {
     fn profile(program: &Path, budget_ns: u64) -> Profile {
         let calibration =
             Calibration { watched_ns: 1000 * MS, lost: 0, importance: Importance::High, margin: Margin(20) };
-        let thread = Known {
-            name: "player".into(),
-            routine: None,
-            process: "player".into(),
-            count: 1,
-            verdict: Verdict::Busy,
-            arrival: None,
-            wakeups: 9,
-            load: 1,
-            waited: 0,
-            explained: 0,
-            chance_percent: None,
-            periods: Vec::new(),
-            burst: None,
-            reservation: Some(Reservation { budget_ns, period_ns: 10 * MS }),
-        };
+        let thread = entry("player", None, Reservation { budget_ns, period_ns: 10 * MS });
         Profile {
             program: of_program(program, &BTreeSet::new()).unwrap(),
             machine: of_machine(Path::new("/")),
