@@ -3,8 +3,12 @@
 //!
 //! A `reservation` provides RESBH (hard budgets) or RESBS. A basic reservation is asked of it as it is. Of every other guarantee
 //! the weakest reservation is computed from which it follows, for several periods, and the cheapest is taken: PSBE 1/4 with an
-//! error of 15 ms is 5 ms in every 20 ms. A `fair` node provides shares, PS and PSBE, by weight. Whether what it provides is enough, with
+//! error of 15 ms is 5 ms in every 20 ms. A `fair` node provides shares, PS and PSBE, by weight. A `uniform` node provides RESU by share;
+//! who announces no deadlines has a soft reservation there, in the period of the node. Whether what it provides is enough, with
 //! all that is above and beside it, is for admission to say.
+//!
+//! An `edf` or `fixed-priority` node without budgets is no candidate: what its tasks receive rests on the work that each of them
+//! declares, and nothing keeps a program to what it declares.
 
 use crate::mode::number;
 use crate::principal::Principal;
@@ -91,7 +95,15 @@ pub fn keys(trial: &Trial, node: usize, goal: &Guarantee) -> Result<Keys, String
     if has_weights && matches!(goal.kind(), Kind::Ps | Kind::Psbe) {
         return weight(trial, node, policy, goal);
     }
-    Err([policy.name, " gives no guarantee that could be asked for"].concat())
+    if policies::share(policy).is_some() {
+        return share(policy, about, goal);
+    }
+    let bounds_nobody = policies::by_deadline(policy) || policies::priority(policy).is_some();
+    let why = match bounds_nobody {
+        true => " bounds no task, so who runs for longer than was said takes from others",
+        false => " gives no guarantee that could be asked for",
+    };
+    Err([policy.name, why].concat())
 }
 
 fn nothing(policy: &PolicyRecord) -> Result<Keys, String> {
@@ -151,6 +163,25 @@ fn cheapest(kind: Kind, goal: &Guarantee) -> Result<(Exact, Exact), String> {
         }
     }
     best.ok_or(why)
+}
+
+/// The least share that is enough. Who announces no deadlines has that share of each of the node's periods, less one nanosecond.
+fn share(policy: &PolicyRecord, node: &Node, goal: &Guarantee) -> Result<Keys, String> {
+    let least = match goal.kind() {
+        Kind::Resu => goal.share(),
+        _ => {
+            let at = policies::position(&policy.node_params, "period").ok_or("it has no period")?;
+            let period = whole(node.params[at].max(1));
+            let open = Wanted { kind: Kind::Resbs, values: vec![None, Some(period.clone())] };
+            let needed = weakest(&open, goal, &Free::default()).map_err(|refusal| refusal.to_string())?;
+            let (budget, _) = needed.source.amount_and_period().ok_or("no such reservation")?;
+            (budget.ceil() + whole(1)) / period
+        }
+    };
+    let millionths = number(&(least * whole(1_000_000)).ceil()).filter(|share| *share <= 1_000_000);
+    let share = millionths.ok_or_else(|| format!("{goal} is more than a whole CPU there"))?;
+    let text = format!("{}.{:06}", share / 1_000_000, share % 1_000_000);
+    Ok(vec![("share".into(), text.trim_end_matches('0').trim_end_matches('.').into())])
 }
 
 /// The least weight that is enough beside the weights that there are.

@@ -4,7 +4,7 @@ use crate::books::{Books, Held, Request, Target, PREFIX};
 use crate::principal::Principal;
 use crate::trial::Trial;
 use std::collections::{BTreeMap, BTreeSet};
-use tierce_plan::policies::{self, position};
+use tierce_plan::policies::{self, position, ParamKind};
 use tierce_plan::{parse_time, Child, Edge, Keys, Plan};
 
 /// What does not agree, in words; empty: all is well. Not looked at: whether the threads are where the plan wants them, which the
@@ -108,7 +108,13 @@ pub fn disagrees(plan: &Plan, request: &Request, held: &Held) -> Option<String> 
 fn has_keys(plan: &Plan, edge: &Edge, keys: &Keys) -> bool {
     let Some(policy) = policies::by_number(plan.nodes[edge.parent].policy) else { return false };
     keys.iter().all(|(key, text)| {
-        let value = text.parse().ok().or_else(|| parse_time(text).ok());
-        position(&policy.edge_params, key).is_some_and(|at| Some(edge.params[at]) == value)
+        position(&policy.edge_params, key).is_some_and(|at| {
+            let param = &policy.edge_params[at];
+            let value = match param.kind {
+                ParamKind::Ratio | ParamKind::Choice => param.read(text),
+                _ => text.parse().ok().or_else(|| parse_time(text).ok()),
+            };
+            Some(edge.params[at]) == value
+        })
     })
 }

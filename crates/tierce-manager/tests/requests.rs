@@ -40,6 +40,67 @@ fn a_guarantee_of_another_kind_is_given_by_what_it_follows_from() {
     }
 }
 
+/// One CPU: slower processors above, all others below.
+const SLOWER: &str = r#"
+[machine]
+cpus = 1
+[node.top]
+policy = "fixed-priority"
+cpu = 0
+[node.slow]
+policy = "uniform"
+period = "10ms"
+under.top = { priority = 1 }
+[node.rest]
+policy = "fair"
+default = true
+each = { weight = "nice" }
+under.slow = { share = 0.05 }
+under.top = { priority = 0 }
+"#;
+
+#[test]
+fn a_slower_processor_is_given_by_its_share() {
+    let mut manager = manager(SLOWER, &[]);
+    let share = |manager: &InTest, id: u64| manager.books().requests[&id].held.as_ref().unwrap().keys.clone();
+    let scheduler = |manager: &mut InTest, goal: &str| {
+        let own = wish(manager, 1000, 11, &[(goal, 0)]);
+        let wish = Wish { thread: None, policy: Some("edf".into()), ..own };
+        ask(manager, 1000, wish).unwrap()
+    };
+    let granted_one = scheduler(&mut manager, "RESU 1/4");
+    let id = granted_one.about.unwrap().id;
+    assert_eq!(share(&manager, id), [("share".to_string(), "0.25".to_string())]);
+    // A thread announces no deadlines: it has a reservation from period to period of the node.
+    for (tid, goal, least) in [(12, "RESBS 2ms 10ms", "0.200001"), (13, "PS 1/10", "0.100001")] {
+        let id = granted(&mut manager, 1000, tid, &[(goal, 0)]);
+        assert_eq!(share(&manager, id), [("share".to_string(), least.to_string())], "{goal}");
+    }
+    // 60 % are given.
+    assert_eq!(scheduler(&mut manager, "RESU 1/2").state, State::Refused);
+    let (why, _) = refused(&mut manager, 1000, 14, &[("RESBH 1ms 10ms", 0)]);
+    assert!(why.message.contains("slow: "), "budgets are not hard there: {why}");
+}
+
+#[test]
+fn nothing_is_promised_below_schedulers_that_bound_nobody() {
+    for policy in ["edf", "fixed-priority"] {
+        let plan = [
+            ONE,
+            "[node.bare]\npolicy = \"",
+            policy,
+            "\"\nunder.rt = { budget = \"5ms\", period = \"10ms\" }\n",
+        ]
+        .concat();
+        let mut manager = manager(&plan, &[]);
+        let own = wish(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+        let answer = ask(&mut manager, 1000, Wish { under: Some("bare".into()), ..own }).unwrap();
+        let why = answer.reason.unwrap();
+        assert_eq!(answer.state, State::Refused);
+        assert!(why.message.contains("bounds no task"), "{why}");
+    }
+}
+
 #[test]
 fn what_is_cancelled_makes_room_for_those_who_wait() {
     let mut manager = manager(ONE, &[]);
