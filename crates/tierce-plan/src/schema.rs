@@ -427,6 +427,7 @@ fn matcher() -> Value {
             ("exe_owner", id("user who owns the executable")),
             ("cgroup", text("path of the cgroup (glob; ** crosses /)")),
             ("unit", text("systemd unit (glob)")),
+            ("system_unit", text("service or scope of the system's manager, not of a user's (glob)")),
             ("uid", ids("user id or range, real and effective")),
             ("gid", ids("group id or range, real and effective")),
             ("pid", id("process id")),

@@ -483,6 +483,8 @@ pub struct Matcher {
     pub cgroup: Option<crate::Glob>,
     /// Its systemd unit: the last component of the cgroup path that names one.
     pub unit: Option<crate::Glob>,
+    /// The service or scope that the system's manager (not a user's) has made for it: no user can choose that.
+    pub system_unit: Option<crate::Glob>,
     /// User id, real and effective: from the first to the last of these.
     pub uid: Option<std::ops::RangeInclusive<u32>>,
     /// Group id, real and effective.

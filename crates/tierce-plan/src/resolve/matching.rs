@@ -49,6 +49,7 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         exe_owner: id("exe_owner", &mut fields, collector),
         cgroup: glob("cgroup", usize::MAX, &mut fields, collector),
         unit: glob("unit", usize::MAX, &mut fields, collector),
+        system_unit: glob("system_unit", usize::MAX, &mut fields, collector),
         uid: ids("uid", &mut fields, collector),
         gid: ids("gid", &mut fields, collector),
         pid: id("pid", &mut fields, collector),
@@ -194,6 +195,28 @@ impl Thread {
     pub fn unit(&self) -> Option<&str> {
         unit(&self.cgroup)
     }
+
+    /// The service or scope that the system's manager has made for it: see [`system_unit`].
+    pub fn system_unit(&self) -> Option<&str> {
+        system_unit(&self.cgroup)
+    }
+}
+
+/// The service or scope of a cgroup path that the system's manager has made, and no user's: what comes first below slices, unless it is in
+/// `user.slice`. What is inside of it (a container's own units, a cgroup that a service has made) is not looked at. Only root puts threads
+/// there.
+///
+/// ```
+/// use tierce_plan::system_unit;
+/// assert_eq!(system_unit("/system.slice/web.service/worker"), Some("web.service"));
+/// assert_eq!(system_unit("/machine.slice/shop.scope/system.slice/web.service"), Some("shop.scope"));
+/// assert_eq!(system_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service"), None);
+/// ```
+pub fn system_unit(cgroup: &str) -> Option<&str> {
+    let path = cgroup.trim_start_matches('/');
+    let first = path.split('/').find(|part| !part.ends_with(".slice"))?;
+    let is_unit = first.ends_with(".service") || first.ends_with(".scope");
+    (is_unit && path.split('/').next() != Some("user.slice")).then_some(first)
 }
 
 /// What is known of a live thread so far. `None`: it is not known yet.
@@ -256,12 +279,16 @@ impl Matcher {
             _ => true,
         };
         let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
-        let is_unit = |wanted: &Glob, cgroup| unit(cgroup).is_some_and(|is| wanted.matches(is));
+        let unit_of = |wanted: &Option<Glob>, of: fn(&str) -> Option<&str>| match (wanted, seen.cgroup) {
+            (Some(wanted), Some(cgroup)) => of(cgroup).is_some_and(|is| wanted.matches(is)),
+            _ => true,
+        };
         glob(&self.comm, seen.comm)
             && glob(&self.pcomm, seen.pcomm)
             && glob(&self.exe, seen.exe)
             && glob(&self.cgroup, seen.cgroup.map(|path| path.trim_start_matches('/')))
-            && self.unit.as_ref().is_none_or(|unit| seen.cgroup.is_none_or(|cgroup| is_unit(unit, cgroup)))
+            && unit_of(&self.unit, unit)
+            && unit_of(&self.system_unit, system_unit)
             && id(self.pid, seen.pid)
             && id(self.tid, seen.tid)
             && (self.class.is_none() || (seen.is_realtime != Some(false) && !seen.is_kthread))
@@ -315,6 +342,7 @@ impl Matcher {
             && glob(&self.exe, &other.exe)
             && glob(&self.cgroup, &other.cgroup)
             && glob(&self.unit, &other.unit)
+            && glob(&self.system_unit, &other.system_unit)
             && id(self.exe_owner, other.exe_owner)
             && holds(&self.uid, &other.uid)
             && holds(&self.gid, &other.gid)
@@ -511,6 +539,7 @@ mod tests {
             (r#"{ cgroup = "user.slice/**" }"#, true, true),
             (r#"{ unit = "cron.service" }"#, true, false),
             (r#"{ unit = "session-3.scope" }"#, true, true),
+            (r#"{ system_unit = "*.scope" }"#, true, false),
             ("{ tid = 71 }", true, true),
             ("{ tid = 70 }", false, false),
             ("{ pid = 71 }", false, false),
@@ -541,6 +570,7 @@ mod tests {
             (r#"{ cgroup = "system.slice/**" }"#, false),
             (r#"{ unit = "session-*.scope" }"#, true),
             (r#"{ unit = "user-1000.slice" }"#, false),
+            (r#"{ system_unit = "session-*.scope" }"#, false),
             ("{ uid = 1000 }", true),
             ("{ uid = 0 }", false),
             ("{ gid = 100 }", true),
@@ -580,6 +610,8 @@ mod tests {
             (r#"{ comm = "fire*" }"#, r#"{ comm = "fi*" }"#, false),
             (r#"{ comm = "x" }"#, r#"{ uid = 1 }"#, false),
             (r#"{ comm = "x", uid = 1 }"#, r#"{ comm = "x" }"#, false),
+            (r#"{ system_unit = "x*" }"#, r#"{ system_unit = "x.scope" }"#, true),
+            (r#"{ system_unit = "x" }"#, r#"{ unit = "x" }"#, false),
             ("{ uid = 1 }", "{ uid = 1, gid = 2 }", true),
             ("{ nice = { min = -5, max = 5 } }", "{ nice = 5 }", true),
             ("{ nice = 5 }", "{ nice = { min = 5, max = 6 } }", false),
@@ -595,6 +627,33 @@ mod tests {
                  [tasks.b]\nunder.top = {{}}\nmatch = {second}\n"
             );
             assert_eq!(plan(&text).unwrap().shadowed().len(), usize::from(shadowed), "{first} {second}");
+        }
+    }
+
+    /// Whatever a user names his own units, and a container its services.
+    #[test]
+    fn units_of_the_system_are_its_own() {
+        let wanted = Matcher { system_unit: Some(Glob::new("web.service").unwrap()), ..Matcher::default() };
+        for (cgroup, unit, fits) in [
+            ("/system.slice/web.service", Some("web.service"), true),
+            ("system.slice/web.service/worker/audio.service", Some("web.service"), true),
+            ("/system.slice/system-web.slice/web.service", Some("web.service"), true),
+            ("/web.service", Some("web.service"), true), // Slice=-.slice
+            ("/shop.slice/web.service", Some("web.service"), true),
+            ("/system.slice/audio.service/web.service", Some("audio.service"), false),
+            ("/system.slice/docker-1.scope/system.slice/web.service", Some("docker-1.scope"), false),
+            ("/docker/1/system.slice/web.service", None, false),
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service", None, false),
+            ("/user.slice/user-1000.slice/session-3.scope", None, false),
+            ("/user.slice/web.service", None, false),
+            ("/../system.slice/web.service", None, false),
+            ("/system.slice/web.service (deleted)", None, false),
+            ("/system.slice", None, false),
+            ("/", None, false),
+            ("", None, false),
+        ] {
+            let thread = Thread { cgroup: cgroup.into(), ..Thread::default() };
+            assert_eq!((thread.system_unit(), wanted.fits(&thread)), (unit, fits), "{cgroup}");
         }
     }
 

@@ -27,6 +27,11 @@ impl Matcher {
             ("exe_owner", Matcher { exe_owner: self.exe_owner, ..none() }, owner),
             ("cgroup", Matcher { cgroup: self.cgroup.clone(), ..none() }, text(cgroup)),
             ("unit", Matcher { unit: self.unit.clone(), ..none() }, text(thread.unit().unwrap_or(""))),
+            (
+                "system_unit",
+                Matcher { system_unit: self.system_unit.clone(), ..none() },
+                text(thread.system_unit().unwrap_or("")),
+            ),
             ("uid", Matcher { uid: self.uid.clone(), ..none() }, both(thread.uid, thread.real_uid)),
             ("gid", Matcher { gid: self.gid.clone(), ..none() }, both(thread.gid, thread.real_gid)),
             ("pid", Matcher { pid: self.pid, ..none() }, thread.pid.to_string()),
@@ -100,6 +105,10 @@ mod tests {
             (
                 Matcher { unit: glob("web.service"), comm: glob("db"), ..Matcher::default() },
                 &["its comm is \"web-1\"", "its unit is \"other.service\""],
+            ),
+            (
+                Matcher { system_unit: glob("web.service"), ..Matcher::default() },
+                &["its system_unit is \"other.service\""],
             ),
             (Matcher { uid: Some(0..=0), ..Matcher::default() }, &["its uid is 0 (real: 1000)"]),
             (
