@@ -425,6 +425,11 @@ fn matcher() -> Value {
             ("pcomm", text("name of the process (glob)")),
             ("exe", text("path of the executable (glob; ** crosses /)")),
             ("exe_owner", id("user who owns the executable")),
+            (
+                "checksum",
+                json!({ "type": "string", "pattern": "^sha256:[0-9A-Fa-f]{64}$",
+                "description": "what is in the executable: sha256: and the digits that sha256sum prints; with exe" }),
+            ),
             ("cgroup", text("path of the cgroup (glob; ** crosses /)")),
             ("unit", text("systemd unit (glob)")),
             ("system_unit", text("service or scope of the system's manager, not of a user's (glob)")),

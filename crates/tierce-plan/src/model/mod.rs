@@ -14,6 +14,7 @@
 
 pub mod any_cpu;
 pub mod chain;
+pub mod checksum;
 pub mod for_each;
 pub mod glob;
 pub mod load;
@@ -26,6 +27,7 @@ mod triggers;
 mod trust;
 
 pub use chain::{Chain, Latency, Link, Within};
+pub use checksum::Checksum;
 pub use for_each::{By, Copied, ForEach};
 pub use load::*;
 pub use lock::{Lock, Protocol, Section};
@@ -479,6 +481,8 @@ pub struct Matcher {
     pub exe: Option<crate::Glob>,
     /// User who owns the executable.
     pub exe_owner: Option<u32>,
+    /// What is in the executable.
+    pub checksum: Option<Checksum>,
     /// Path of its cgroup, without the leading `/`.
     pub cgroup: Option<crate::Glob>,
     /// Its systemd unit: the last component of the cgroup path that names one.

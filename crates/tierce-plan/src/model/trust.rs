@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 impl Matcher {
     /// Whether it fits by what the owner of a thread can choose alone: any user can make a thread that fits.
     pub fn is_names_only(&self) -> bool {
-        let program = self.exe.is_some() && self.exe_owner.is_some();
+        let program = self.exe.is_some() && (self.exe_owner.is_some() || self.checksum.is_some());
         let ids = [self.uid.is_some(), self.gid.is_some(), self.pid.is_some(), self.tid.is_some()];
         let cgroup = self.cgroup.as_ref().is_some_and(|cgroup| is_guarded(cgroup.as_str()));
         let given = [self.system_unit.is_some(), self.class.is_some(), self.is_kthread == Some(true)];
@@ -59,6 +59,7 @@ impl fmt::Display for Matcher {
             ("pcomm", text(&self.pcomm)),
             ("exe", text(&self.exe)),
             ("exe_owner", id(self.exe_owner)),
+            ("checksum", self.checksum.map(|checksum| format!("\"{checksum}\""))),
             ("cgroup", text(&self.cgroup)),
             ("unit", text(&self.unit)),
             ("system_unit", text(&self.system_unit)),
@@ -80,7 +81,7 @@ impl fmt::Display for Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::MatchClass;
+    use crate::model::{Checksum, MatchClass};
 
     fn glob(text: &str) -> Option<Glob> {
         Some(Glob::new(text).unwrap())
@@ -108,6 +109,7 @@ mod tests {
             Matcher { class: Some(MatchClass::Fifo), ..names.clone() },
             Matcher { system_unit: glob("x.service"), ..Default::default() },
             Matcher { exe: glob("/usr/bin/audio"), exe_owner: Some(0), ..names.clone() },
+            Matcher { exe: glob("/usr/bin/audio"), checksum: Some(Checksum([7; 32])), ..names.clone() },
         ] {
             assert!(!sure.is_names_only(), "{sure}");
         }

@@ -2,7 +2,7 @@
 
 use crate::model::glob::Glob;
 use crate::model::realtime::{MatchClass, RealTime};
-use crate::model::{By, Child, MatchEntry, Matcher, Plan};
+use crate::model::{By, Checksum, Child, MatchEntry, Matcher, Plan};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
@@ -41,12 +41,14 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         let fault = Fault::new("match_must_say_what", value.spot, format!("{what} would fit every thread"));
         collector.add(fault.hint("unmatched threads go to the node with `default = true`"));
     }
+    let has_exe = table.entries.iter().any(|(key, _)| key.text == "exe");
     let mut fields = Fields::new(what, table);
     let matcher = Matcher {
         comm: glob("comm", 15, &mut fields, collector),
         pcomm: glob("pcomm", 15, &mut fields, collector),
         exe: glob("exe", usize::MAX, &mut fields, collector),
         exe_owner: id("exe_owner", &mut fields, collector),
+        checksum: checksum(has_exe, &mut fields, collector),
         cgroup: glob("cgroup", usize::MAX, &mut fields, collector),
         unit: glob("unit", usize::MAX, &mut fields, collector),
         system_unit: glob("system_unit", usize::MAX, &mut fields, collector),
@@ -67,6 +69,24 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         collector.add(fault.hint("kernel threads keep their class: leave out `class`, or `is_kthread`"));
     }
     Some(matcher)
+}
+
+/// Of the file at a path that is given, too: so few files have to be read.
+fn checksum(has_exe: bool, fields: &mut Fields, collector: &mut Collector) -> Option<Checksum> {
+    let value = fields.take("checksum")?;
+    let text = collector.text(&fields.what("checksum"), value)?;
+    if !has_exe {
+        let fault = Fault::new("checksum_needs_exe", value.spot, "a checksum is that of an `exe`");
+        collector.add(fault.hint("name the path, too: `exe = \"/opt/audio\"`, or a pattern for it"));
+    }
+    match text.parse() {
+        Ok(checksum) => Some(checksum),
+        Err(why) => {
+            let fault = Fault::new("checksum_must_be_sha256", value.spot, why).value(text);
+            collector.add(fault.hint("`sha256sum FILE` prints the digits: `checksum = \"sha256:…\"`"));
+            None
+        }
+    }
 }
 
 fn class(fields: &mut Fields, collector: &mut Collector) -> Option<MatchClass> {
@@ -159,6 +179,8 @@ pub struct Thread {
     pub exe: String,
     /// User who owns the executable; `None`: the file at that path is not the one that it runs.
     pub exe_owner: Option<u32>,
+    /// What is in the executable, if that was asked for ([`Plan::wants_checksum`]) and is known.
+    pub checksum: Option<Checksum>,
     /// Path of its cgroup; a leading `/` does not matter.
     pub cgroup: String,
     /// Effective user id.
@@ -252,6 +274,11 @@ fn unit(cgroup: &str) -> Option<&str> {
 impl Matcher {
     /// Whether all that is given fits the thread.
     pub fn fits(&self, thread: &Thread) -> bool {
+        self.checksum.is_none_or(|wanted| thread.checksum == Some(wanted)) && self.fits_otherwise(thread)
+    }
+
+    /// Whether all but the checksum fits.
+    fn fits_otherwise(&self, thread: &Thread) -> bool {
         let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
         self.may_fit(&Glimpse {
             comm: Some(&thread.comm),
@@ -344,6 +371,7 @@ impl Matcher {
             && glob(&self.unit, &other.unit)
             && glob(&self.system_unit, &other.system_unit)
             && id(self.exe_owner, other.exe_owner)
+            && (self.checksum.is_none() || self.checksum == other.checksum)
             && holds(&self.uid, &other.uid)
             && holds(&self.gid, &other.gid)
             && id(self.pid, other.pid)
@@ -389,6 +417,12 @@ impl Plan {
     /// Whether some entry may fit a thread of which this much is known.
     pub fn may_match(&self, seen: &Glimpse) -> bool {
         self.matchers().any(|matcher| matcher.may_fit(seen))
+    }
+
+    /// Whether the checksum of what the thread runs decides. That is the file at its path, as with [`Matcher::exe_owner`].
+    pub fn wants_checksum(&self, thread: &Thread) -> bool {
+        let wants = |matcher: &Matcher| matcher.checksum.is_some() && matcher.fits_otherwise(thread);
+        thread.exe_owner.is_some() && self.matchers().any(wants)
     }
 
     /// What decides where threads go.
@@ -462,6 +496,7 @@ mod tests {
             exe: "/usr/bin/rt-app".into(),
             cgroup: "/user.slice/user-1000.slice/session-3.scope".into(),
             exe_owner: Some(0),
+            checksum: None,
             uid: 1000,
             gid: 100,
             real_uid: 1000,
@@ -655,6 +690,30 @@ mod tests {
             let thread = Thread { cgroup: cgroup.into(), ..Thread::default() };
             assert_eq!((thread.system_unit(), wanted.fits(&thread)), (unit, fits), "{cgroup}");
         }
+    }
+
+    #[test]
+    fn a_checksum_is_asked_for_if_it_decides() {
+        let sum = Checksum([0xab; 32]);
+        let text = format!(
+            "[node.top]\npolicy = \"fair\"\ncpu = 0\n[task.t]\nunder.top = {{}}\n\
+             match = {{ exe = \"**/rt-app\", checksum = \"{sum}\", uid = 1000 }}\n"
+        );
+        let plan = plan(&text).unwrap();
+        let at = |thread: &Thread| (plan.wants_checksum(thread), plan.entry_of(thread).is_some());
+        let (mut thread, other) = (Thread { exe_owner: Some(0), ..thread() }, Checksum([0xaa; 32]));
+        assert_eq!(at(&thread), (true, false), "not known yet");
+        assert_eq!(at(&Thread { checksum: Some(other), ..thread.clone() }), (true, false));
+        assert_eq!(at(&Thread { exe: "/bin/sh".into(), ..thread.clone() }), (false, false));
+        assert_eq!(at(&Thread { uid: 0, ..thread.clone() }), (false, false));
+        assert_eq!(
+            at(&Thread { exe_owner: None, ..thread.clone() }),
+            (false, false),
+            "not the file at that path"
+        );
+        thread.checksum = Some(sum);
+        assert_eq!(at(&thread), (true, true));
+        assert!(plan.fit(0, &thread).is_some_and(|fit| !fit.by_names));
     }
 
     #[test]

@@ -18,6 +18,7 @@ impl Matcher {
         };
         let cgroup = thread.cgroup.trim_start_matches('/');
         let owner = thread.exe_owner.map_or("unknown".into(), |uid| uid.to_string());
+        let checksum = thread.checksum.map_or("unknown".into(), |checksum| text(&checksum.to_string()));
         let class = thread.realtime.map_or("no real-time class".into(), |is| is.to_string());
         let leader = (thread.pid == thread.tid).to_string();
         let keys = [
@@ -25,6 +26,7 @@ impl Matcher {
             ("pcomm", Matcher { pcomm: self.pcomm.clone(), ..none() }, text(&thread.pcomm)),
             ("exe", Matcher { exe: self.exe.clone(), ..none() }, text(&thread.exe)),
             ("exe_owner", Matcher { exe_owner: self.exe_owner, ..none() }, owner),
+            ("checksum", Matcher { checksum: self.checksum, ..none() }, checksum),
             ("cgroup", Matcher { cgroup: self.cgroup.clone(), ..none() }, text(cgroup)),
             ("unit", Matcher { unit: self.unit.clone(), ..none() }, text(thread.unit().unwrap_or(""))),
             (
