@@ -136,6 +136,21 @@ mkdir -p /sys/fs/cgroup/system.slice/web.service
 	ask unit bob --match comm=web --budget 100us --period 10ms --owner unit:web.service
 )
 ask not-the-unit bob --match comm=web --budget 100us --period 10ms --owner unit:web.service
+# So do containers, by the name that their engine gives them, or the configuration.
+shop=/sys/fs/cgroup/machine.slice/machine-my\\x2dshop.scope
+inner=$shop/system.slice/web.service
+mkdir -p "$inner" /sys/fs/cgroup/vs1/shop/a /sys/fs/cgroup/user.slice/machine-my-shop.scope
+(
+	echo 0 >"$inner/cgroup.procs"
+	ask container bob --match comm=web2 --budget 100us --period 10ms --owner container:my-shop
+	ask container-list bob --list
+	ask not-its-unit bob --match comm=web3 --budget 100us --period 10ms --owner unit:web.service
+	echo 0 >/sys/fs/cgroup/vs1/shop/a/cgroup.procs
+	ask configured bob --match comm=web3 --budget 100us --period 10ms --owner container:webshop
+	echo 0 >/sys/fs/cgroup/user.slice/machine-my-shop.scope/cgroup.procs
+	ask not-the-container bob --match comm=web4 --budget 100us --period 10ms --owner container:my-shop
+)
+ask not-the-container-either bob --list
 # Rules as they are configured now; those that cannot be read change nothing.
 printf '\n[[rule]]\nname = "no-such-rule"\n' >>manager-rules.toml
 kill -HUP "$manager"

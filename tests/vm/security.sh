@@ -26,6 +26,12 @@ chown 1001:1001 /opt/sure-program
 chmod 4755 /opt/sure-program
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
 mkdir -p /sys/fs/cgroup/system.slice/service
+users=/sys/fs/cgroup/user.slice/user-1002.slice/user@1002.service
+mkdir -p /sys/fs/cgroup/system.slice/audio.service "$users/app.slice/audio.service"
+cp "$(command -v meter)" /opt/checked
+# As another program's: one byte more.
+cp /opt/checked /opt/unchecked && echo >>/opt/unchecked
+sed -i "s/sha256:0*/sha256:$(sha256sum /opt/checked | cut -d' ' -f1)/" security.toml
 begin security security.toml || exit
 
 # A forged name, until somebody fits better; then again.
@@ -72,6 +78,27 @@ service=$!
 echo $service >/sys/fs/cgroup/system.slice/service/cgroup.procs
 status service
 say services $service
+# The file that root has checked, and another at its path.
+spin alice checked /opt/checked
+checked=$!
+status checked
+kill $checked
+mv /opt/unchecked /opt/checked
+spin bob checked /opt/checked
+unchecked=$!
+status unchecked
+kill $unchecked
+say checks "{\"checked\":$checked,\"unchecked\":$unchecked}"
+
+# A unit of bob's, of the name of one of the system's.
+spin bob unit
+unit=$!
+echo $unit >"$users/app.slice/audio.service/cgroup.procs"
+status unit-forged
+echo $unit >/sys/fs/cgroup/system.slice/audio.service/cgroup.procs
+status unit
+kill $unit
+say units $unit
 refused others "trouble others $sure"
 refused cgroup 'echo $$ >/sys/fs/cgroup/system.slice/service/cgroup.procs'
 refused socket 'tierce ctl reserve $$ --under rt --budget 1ms --period 10ms'

@@ -783,7 +783,12 @@ fn a_match_that_any_user_can_forge_is_unwise() {
     assert_eq!(forged(&task(budget, name), rest), 1);
     assert_eq!(forged(&task(budget, name), ""), 0, "nobody can run this plan");
     assert_eq!(forged(&task(budget, &format!("[{{ comm = \"a\", uid = 7 }}, {name}]")), rest), 1);
-    for sure in ["{ comm = \"a\", uid = 7 }", "{ tid = 7 }", "{ cgroup = \"system.slice/a*\" }"] {
+    for sure in [
+        "{ comm = \"a\", uid = 7 }",
+        "{ tid = 7 }",
+        "{ cgroup = \"system.slice/a*\" }",
+        "{ system_unit = \"a.service\" }",
+    ] {
         assert_eq!(forged(&task(budget, sure), rest), 0, "{sure}");
     }
     assert_eq!(forged(&task(budget, &format!("{name}\ntrust = \"names\"")), rest), 0);

@@ -87,6 +87,25 @@ fn after_stop() -> String {
     line.strip_suffix('\'').unwrap().replace("$$", "$")
 }
 
+/// A plan that is refused beside a manager must not depend on who is faster at boot.
+#[test]
+fn plans_come_after_the_manager() {
+    let lines = |unit: &'static str, key: &str| -> Vec<&str> {
+        let values = unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        values.flat_map(str::split_whitespace).collect()
+    };
+    let plan = include_str!("../../../dist/tierce@.service");
+    let manager = include_str!("../../../dist/tierce-manager.service");
+    assert!(lines(plan, "After").contains(&"tierce-manager.service"));
+    for (unit, other) in [(plan, "tierce-manager"), (manager, "tierce@")] {
+        for key in ["Wants", "Requires", "BindsTo", "PartOf"] {
+            let starts = lines(unit, key).into_iter().any(|name| name.starts_with(other));
+            assert!(!starts, "{key}: each works without the other");
+        }
+    }
+    assert!(!lines(manager, "After").iter().any(|name| name.starts_with("tierce@")), "not both");
+}
+
 #[test]
 fn a_sound_kernel() {
     let lines = LINES.replace("PLAN", PLAN) + &AFTERWARDS.replace("AFTER", &after_stop());

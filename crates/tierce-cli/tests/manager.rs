@@ -377,6 +377,18 @@ fn users_ask_and_get_what_they_are_promised() {
     answered("unit", 0, "granted", "");
     assert_eq!(got("unit")["said"]["answer"]["about"]["owner"], "unit:web.service");
     answered("not-the-unit", 2, "", "asker_must_act_for_the_owner");
+    // Containers, too: what is in one speaks for it, and what any user can call so does not.
+    for (name, owner) in [("container", "container:my-shop"), ("configured", "container:webshop")] {
+        answered(name, 0, "granted", "");
+        assert_eq!(got(name)["said"]["answer"]["about"]["owner"], owner);
+    }
+    let seen = |name: &str| {
+        let requests = got(name)["said"]["answer"]["requests"].as_array().unwrap();
+        requests.iter().filter(|request| request["owner"] == "container:my-shop").count()
+    };
+    assert_eq!((seen("container-list"), seen("not-the-container-either")), (1, 0));
+    answered("not-its-unit", 2, "", "asker_must_act_for_the_owner");
+    answered("not-the-container", 2, "", "asker_must_act_for_the_owner");
     // Rules that cannot be read change nothing; others are in force at once.
     answered("before-reload", 0, "granted", "");
     answered("after-reload", 1, "refused", "limit_per_user");

@@ -16,8 +16,10 @@ pub enum Principal {
     User(u32),
     /// A group of users, by number: each member may act for it.
     Group(u32),
-    /// A systemd unit or container. Only the system acts for it.
+    /// A service of the system's: its processes act for it.
     Unit(String),
+    /// A container of the system's: its processes act for it.
+    Container(String),
 }
 
 impl Principal {
@@ -37,26 +39,31 @@ impl fmt::Display for Principal {
             Self::User(uid) => write!(f, "user:{uid}"),
             Self::Group(gid) => write!(f, "group:{gid}"),
             Self::Unit(name) => write!(f, "unit:{name}"),
+            Self::Container(name) => write!(f, "container:{name}"),
         }
     }
 }
 
-/// Longest name of a unit, bytes: systemd's.
-const UNIT_MAX: usize = 255;
+/// Longest name of a unit, bytes: systemd's. Of containers the same.
+const NAME_MAX: usize = 255;
 
 impl FromStr for Principal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no principal: system, user:NUMBER, group:NUMBER or unit:NAME");
+        let wrong = || {
+            format!(
+                "{text:?} is no principal: system, user:NUMBER, group:NUMBER, unit:NAME or container:NAME"
+            )
+        };
+        let is_name = |name: &str| !name.is_empty() && name.len() <= NAME_MAX;
         let number = |text: &str| text.parse().map_err(|_| wrong());
         match text.split_once(':') {
             None if text == "system" => Ok(Self::System),
             Some(("user", uid)) => number(uid).map(Self::User),
             Some(("group", gid)) => number(gid).map(Self::Group),
-            Some(("unit", name)) if !name.is_empty() && name.len() <= UNIT_MAX => {
-                Ok(Self::Unit(name.to_string()))
-            }
+            Some(("unit", name)) if is_name(name) => Ok(Self::Unit(name.to_string())),
+            Some(("container", name)) if is_name(name) => Ok(Self::Container(name.to_string())),
             _ => Err(wrong()),
         }
     }
@@ -83,15 +90,17 @@ pub struct Asker {
     pub groups: Vec<u32>,
     /// The service of the system's whose process asks.
     pub unit: Option<String>,
+    /// The container of the system's whose process asks.
+    pub container: Option<String>,
 }
 
 impl Asker {
     /// Root, who is the system.
-    pub const SYSTEM: Asker = Asker { uid: 0, groups: Vec::new(), unit: None };
+    pub const SYSTEM: Asker = Asker { uid: 0, groups: Vec::new(), unit: None, container: None };
 
     /// A user without groups.
     pub fn user(uid: u32) -> Self {
-        Self { uid, groups: Vec::new(), unit: None }
+        Self { uid, ..Self::SYSTEM }
     }
 
     /// May do everything.
@@ -115,6 +124,7 @@ impl Asker {
                 Principal::User(uid) => *uid == self.uid,
                 Principal::Group(gid) => self.groups.contains(gid),
                 Principal::Unit(unit) => self.unit.as_ref() == Some(unit),
+                Principal::Container(container) => self.container.as_ref() == Some(container),
                 Principal::System => false,
             }
     }
@@ -126,19 +136,23 @@ mod tests {
 
     #[test]
     fn principals_are_read_as_they_are_written() {
-        for text in ["system", "user:0", "user:1000", "group:27", "unit:web.service"] {
+        for text in ["system", "user:0", "user:1000", "group:27", "unit:web.service", "container:0a1b"] {
             assert_eq!(text.parse::<Principal>().unwrap().to_string(), text);
         }
-        for text in ["", "root", "user:", "user:-1", "user:x", "unit:", "group:4294967296", "SYSTEM"] {
+        for text in
+            ["", "root", "user:", "user:-1", "user:x", "unit:", "container:", "group:4294967296", "SYSTEM"]
+        {
             assert!(text.parse::<Principal>().unwrap_err().contains("is no principal"), "{text}");
         }
     }
 
     #[test]
     fn only_the_system_acts_for_all() {
-        let asker = Asker { uid: 1000, groups: vec![27], unit: Some("b".into()) };
+        let (unit, container) = (Some("b".into()), Some("c".into()));
+        let asker = Asker { uid: 1000, groups: vec![27], unit, container };
         let may = |text: &str| asker.acts_for(&text.parse().unwrap());
-        assert!(may("user:1000") && may("group:27") && may("unit:b"));
+        assert!(may("user:1000") && may("group:27") && may("unit:b") && may("container:c"));
+        assert!(!may("container:b") && !may("unit:c"));
         assert!(!may("user:1001") && !may("user:0") && !may("group:28") && !may("system") && !may("unit:a"));
         assert!(Asker::SYSTEM.acts_for(&Principal::Unit("a".into())));
         assert_eq!(Asker::user(0).principal(), Principal::System);

@@ -229,6 +229,33 @@ fn a_parent_is_below_the_scheduler_or_it_is_the_scheduler() {
 }
 
 #[test]
+fn a_part_with_a_request_of_its_own_says_what_to_do() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "reservation");
+    let half = [("budget", "50ms"), ("period", "500ms")];
+    let edits = vec![create("a", "", &half), create("b", "a", &[("weight", "7")])];
+    assert_eq!(divided(&mut manager, OWNER, id, edits).unwrap().state, State::Done);
+    let modes = vec![Mode::parse("PS 1/100", 0).unwrap()];
+    let under = Some("grant-1-b".into());
+    let inner = Wish { policy: Some("fair".into()), modes, under, ..Wish::default() };
+    let inner = ask(&mut manager, OWNER, inner).unwrap();
+    assert_eq!(inner.state, State::Granted, "{}", json!(inner));
+    for below in [Below::Nothing, Below::Threads, Below::All] {
+        for name in ["a", "b"] {
+            let gone = vec![Edit::Destroy { name: name.into(), below }];
+            let why = divided(&mut manager, OWNER, id, gone).unwrap().reason.unwrap();
+            assert_eq!(why.rule, "part_must_hold_no_request", "{why}");
+            let expected = format!("request 2 is below `{name}`: `tierce request --cancel 2` ends it");
+            assert!(why.message.starts_with(&expected), "{why}");
+        }
+    }
+    manager.ask(&Asker::user(OWNER), Ask::Cancel(Which { id: 2 }), NOW).unwrap();
+    let gone = vec![Edit::Destroy { name: "a".into(), below: Below::All }];
+    assert_eq!(divided(&mut manager, OWNER, id, gone).unwrap().state, State::Done);
+    assert_eq!(nodes(&mut manager), ["grant-1"]);
+}
+
+#[test]
 fn a_group_owns_what_its_members_divide() {
     let mut manager = manager(ONE, &[]);
     let modes = vec![Mode::parse("20ms/100ms", 0).unwrap()];

@@ -4,6 +4,7 @@ mod added;
 pub mod apply;
 pub mod btf;
 mod chains;
+pub mod checksums;
 mod classes;
 mod copies;
 pub mod doctor;

@@ -24,10 +24,11 @@ pub fn warnings(plan: &Plan, shape: &Shape) -> Vec<Fault> {
         };
         let name = plan.child_name(entry.target);
         let message = format!("any user can start a thread that matches `{name}` and takes its CPU time");
-        let hint = "add what the owner of a thread cannot choose: `uid`, or a `cgroup` below system.slice; or `trust = \
-                    \"names\"` if the plan trusts all users";
-        gets_more
-            .then(|| Fault::new("match_can_be_forged", entry.spot, message).value(matcher.to_string()).hint(hint))
+        let hint = "add what the owner of a thread cannot choose: `uid`, `system_unit`, or a `cgroup` below \
+                    system.slice; or `trust = \"names\"` if the plan trusts all users";
+        gets_more.then(|| {
+            Fault::new("match_can_be_forged", entry.spot, message).value(matcher.to_string()).hint(hint)
+        })
     });
     forged.collect()
 }

@@ -48,7 +48,7 @@ pub struct Args {
     /// If it cannot be granted now, wait until it is, and say so
     #[arg(long)]
     wait: bool,
-    /// Whose it is: user:NUMBER, group:NUMBER, unit:NAME, system
+    /// Whose it is: user:NUMBER, group:NUMBER, unit:NAME, container:NAME, system
     #[arg(long, value_name = "PRINCIPAL")]
     owner: Option<Principal>,
     /// A word for people and rules

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::{policies, By, Cpus, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::{Refusal, CPUS_MAX};
+use tierce_scx::checksums::Checksums;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, LOCK_WAITS, MEASURED, STATS};
@@ -547,6 +548,10 @@ fn dry_run(plan: &Plan, here: u32, json: bool) -> Result<ExitCode> {
     // Who may run on all CPUs here would on all of another machine.
     let free = threads.iter_mut().filter(|live| live.allowed_count >= here && !live.is_bound);
     free.for_each(|live| live.allowed = Cpus::ALL);
+    let mut checksums = Checksums::default();
+    for live in threads.iter_mut().filter(|live| plan.wants_checksum(&live.thread)) {
+        live.thread.checksum = checksums.now(live.thread.tid);
+    }
     let result = dry_run::dry_run(plan, &threads, Pools::default())?;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&result.to_json())?),

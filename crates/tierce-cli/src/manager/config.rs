@@ -1,9 +1,11 @@
 //! Which rules there are, and how much one may have: the configuration of the manager.
 
+use crate::manager::unit::Units;
 use crate::manager::{bus, programs};
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tierce_manager::rules::{shipped, SHIPPED};
@@ -18,6 +20,8 @@ struct Written {
     access: bus::Access,
     realtimekit: bus::RealtimeKit,
     programs: programs::Config,
+    /// Cgroups, by name.
+    containers: BTreeMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -45,6 +49,7 @@ pub struct Config {
     pub rules: Rules,
     pub limits: Limits,
     pub bus: bus::Config,
+    pub units: Units,
     pub programs: programs::Config,
 }
 
@@ -74,8 +79,9 @@ pub fn read(file: Option<&Path>, more: &[String]) -> Result<Config> {
         let (name, file) = if is_file { (None, Some(rule.into())) } else { (Some(rule.clone()), None) };
         add(&mut rules, name, file, Principal::System, Value::Object(Map::new()))?;
     }
-    let bus = bus::Config { access: written.access, realtime_kit: written.realtimekit };
-    Ok(Config { rules, limits, bus, programs: written.programs })
+    let units = Units::new(written.containers)?;
+    let bus = bus::Config { access: written.access, realtime_kit: written.realtimekit, units: units.clone() };
+    Ok(Config { rules, limits, bus, units, programs: written.programs })
 }
 
 fn add(

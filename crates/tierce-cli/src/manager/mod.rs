@@ -167,7 +167,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
     let books = read_books(&args.books)?;
     let people = People::of(Path::new("/"));
     let rates = Rates::new(people.clone());
-    let mut server = Server::bind(&args.listen, rates.clone())?;
+    let mut server = Server::bind(&args.listen, rates.clone(), config.units.clone())?;
     let exit = || STOP.store(true, Ordering::Relaxed);
     let (way, asks) = way::way()?;
     let bus = match args.no_bus {

@@ -6,7 +6,7 @@
 //! beside them.
 
 use crate::manager::rates::Rates;
-use crate::manager::unit;
+use crate::manager::unit::Units;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
@@ -43,6 +43,7 @@ pub struct Server {
     listener: Listener,
     clients: Vec<Client>,
     rates: Rates,
+    units: Units,
 }
 
 /// As it is sent.
@@ -71,14 +72,14 @@ struct Client {
 
 impl Server {
     /// Listen at `path`, for everybody. A socket that nobody answers is replaced.
-    pub fn bind(path: &Path, rates: Rates) -> Result<Server> {
+    pub fn bind(path: &Path, rates: Rates, units: Units) -> Result<Server> {
         let words = Words {
             is_taken: "a manager is running already (--listen PATH for another)",
             dead: "manager",
             what: "the manager's socket (--listen PATH)",
         };
         let listener = Listener::bind(path, 0o666, &words)?;
-        Ok(Server { listener, clients: Vec::new(), rates })
+        Ok(Server { listener, clients: Vec::new(), rates, units })
     }
 
     /// Sleep until somebody wants something, here or where `others` are, at most that long.
@@ -102,7 +103,7 @@ impl Server {
         let mut persons = HashSet::new();
         let (mut clients, mut served) = (Vec::new(), Vec::new());
         for mut client in std::mem::take(&mut self.clients) {
-            let is_served = client.turn(serve, &self.rates, &mut persons);
+            let is_served = client.turn(serve, &self.rates, &self.units, &mut persons);
             if client.open {
                 if is_served { &mut served } else { &mut clients }.push(client);
             }
@@ -180,12 +181,12 @@ struct Watch {
 
 impl Client {
     /// What has come is read, what is left is sent, and a request is served, unless one of these persons' was; whether it was.
-    fn turn(&mut self, serve: Serve, rates: &Rates, persons: &mut HashSet<u32>) -> bool {
+    fn turn(&mut self, serve: Serve, rates: &Rates, units: &Units, persons: &mut HashSet<u32>) -> bool {
         self.send();
         let ended = self.open && self.answer.len() < UNREAD_MAX && self.read();
         let is_served = self.has_line() && self.open && persons.insert(self.person);
         if is_served {
-            self.serve(serve, rates);
+            self.serve(serve, rates, units);
         }
         if self.asked.len() > REQUEST_MAX {
             self.refuse("request_too_long", &format!("a request has at most {REQUEST_MAX} bytes"));
@@ -205,7 +206,7 @@ impl Client {
     }
 
     /// One request: others have their turn before the next.
-    fn serve(&mut self, serve: Serve, rates: &Rates) {
+    fn serve(&mut self, serve: Serve, rates: &Rates, units: &Units) {
         let end = self.asked.iter().position(|&byte| byte == b'\n').unwrap_or(0);
         let rest = self.asked.split_off(end + 1);
         let line = std::mem::replace(&mut self.asked, rest);
@@ -219,7 +220,8 @@ impl Client {
         // What costs something, once it is clear that this person may ask.
         if let Some(who) = self.unknown.take().filter(|who| who.uid != 0) {
             self.asker.groups = groups(&self.stream, who.gid);
-            self.asker.unit = unit::of_peer(&self.stream, who.pid);
+            let of = units.of_peer(&self.stream, who.pid);
+            (self.asker.unit, self.asker.container) = (of.unit, of.container);
         }
         match self.answered(&line, serve) {
             Ok(answer) => {
@@ -383,7 +385,7 @@ mod tests {
     #[test]
     fn who_asks_is_answered_and_who_asks_badly_is_told() {
         let path = place("asks");
-        let mut server = Server::bind(&path, rates()).unwrap();
+        let mut server = Server::bind(&path, rates(), Units::default()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
         for (bytes, expected) in [
             (LIST, "\"ok\":true"),
@@ -406,7 +408,7 @@ mod tests {
         // Three at once: an answer each.
         let (_, text) = said(&mut server, &[LIST, LIST, LIST].concat());
         assert_eq!(text.lines().count(), 3, "{text}");
-        let error = Server::bind(&path, rates()).err().unwrap().to_string();
+        let error = Server::bind(&path, rates(), Units::default()).err().unwrap().to_string();
         assert!(error.contains("a manager is running already"), "{error}");
         drop(server);
         assert!(!path.exists());
@@ -414,7 +416,7 @@ mod tests {
 
     #[test]
     fn who_watches_is_told_what_is_for_him_until_he_does_not_read() {
-        let mut server = Server::bind(&place("watches"), rates()).unwrap();
+        let mut server = Server::bind(&place("watches"), rates(), Units::default()).unwrap();
         let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n");
         assert!(text.contains("\"ok\":true"), "{text}");
         be(&mut server.clients[0], 0);
@@ -443,7 +445,7 @@ mod tests {
 
     #[test]
     fn each_user_has_so_many_connections_and_requests() {
-        let mut server = Server::bind(&place("many"), rates()).unwrap();
+        let mut server = Server::bind(&place("many"), rates(), Units::default()).unwrap();
         let path = server.listener.path().to_path_buf();
         let mut all: Vec<_> = (0..SYSTEM_MAX + 4).map(|_| UnixStream::connect(&path).unwrap()).collect();
         turns(&mut server, 2);
@@ -471,7 +473,7 @@ mod tests {
 
     #[test]
     fn requests_of_one_user_stand_before_those_of_another_one_at_a_time() {
-        let mut server = Server::bind(&place("turns"), rates()).unwrap();
+        let mut server = Server::bind(&place("turns"), rates(), Units::default()).unwrap();
         let path = server.listener.path().to_path_buf();
         let mut all: Vec<_> = (0..EACH_MAX + 1).map(|_| UnixStream::connect(&path).unwrap()).collect();
         turns(&mut server, 1);
@@ -500,7 +502,7 @@ mod tests {
         }
         let folder = Folder::new("range");
         let path = folder.0.join("socket");
-        let mut server = Server::bind(&path, Rates::new(People::of(&folder.0))).unwrap();
+        let mut server = Server::bind(&path, Rates::new(People::of(&folder.0)), Units::default()).unwrap();
         // Alice herself, 300 users of her range, 100 of a container of root's, 100 of nobody's: three would have been enough for all places.
         let (ranges, mut all) =
             ([100_000..100_300, 300_000..300_100, 3_000_000_000..3_000_000_100], Vec::new());
@@ -528,7 +530,7 @@ mod tests {
         }
         let folder = Folder::new("asks");
         let path = folder.0.join("socket");
-        let mut server = Server::bind(&path, Rates::new(People::of(&folder.0))).unwrap();
+        let mut server = Server::bind(&path, Rates::new(People::of(&folder.0)), Units::default()).unwrap();
         let mut all: Vec<_> = (0..EACH_MAX as u32).map(|n| connected(&path, 100_000 + n)).collect();
         all.push(connected(&path, 1002));
         turns(&mut server, 1);
@@ -554,7 +556,7 @@ mod tests {
 
     #[test]
     fn a_request_without_end_is_cut_off() {
-        let mut server = Server::bind(&place("endless"), rates()).unwrap();
+        let mut server = Server::bind(&place("endless"), rates(), Units::default()).unwrap();
         let path = server.listener.path().to_path_buf();
         let client = std::thread::spawn(move || {
             let mut client = UnixStream::connect(path).unwrap();

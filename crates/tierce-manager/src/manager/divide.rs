@@ -4,13 +4,14 @@
 use super::grants::is_name;
 use super::{Manager, Threads};
 use crate::ask::{Answer, Divide, State};
-use crate::books::{Request, Target};
+use crate::books::{Books, Request, Target};
 use crate::in_force::InForce;
 use crate::principal::Asker;
 use crate::proposal::Proposal;
 use crate::wrong::Wrong;
+use std::collections::BTreeSet;
 use tierce_plan::policies::{self, position};
-use tierce_plan::{Edit, Keys, Plan};
+use tierce_plan::{Child, Edit, Keys, Plan};
 
 impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn divide(&mut self, asker: &Asker, divide: Divide) -> Result<Answer, Wrong> {
@@ -41,6 +42,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let mut before = trial.clone();
         for edit in &edits {
             let next = inside.knows(before.plan(), edit);
+            let next = next.and_then(|()| inside.holds_no_request(before.plan(), &self.books, edit));
             match next.and_then(|()| before.edited([edit.clone()].into())) {
                 Ok(after) => before = after,
                 Err(wrong) => {
@@ -148,6 +150,34 @@ impl Inside<'_> {
             }
         }
         Ok(who)
+    }
+
+    /// What goes has no request below it: that ends by its own number, not with a part.
+    fn holds_no_request(&self, plan: &Plan, books: &Books, edit: &Edit) -> Result<(), Wrong> {
+        let Edit::Destroy { name, .. } = edit else { return Ok(()) };
+        let mut gone = BTreeSet::from([name.as_str()]);
+        loop {
+            let below = plan.edges.iter().filter(|edge| gone.contains(plan.nodes[edge.parent].base.as_str()));
+            let below = below.filter_map(|edge| match edge.child {
+                Child::Node(node) => Some(plan.nodes[node].base.as_str()),
+                _ => None,
+            });
+            let more: BTreeSet<&str> = below.filter(|name| !gone.contains(name)).collect();
+            if more.is_empty() {
+                break;
+            }
+            gone.extend(more);
+        }
+        let inner = books.granted().find(|(_, held)| gone.contains(held.under.as_str()));
+        let Some((inner, _)) = inner else { return Ok(()) };
+        let part = name.strip_prefix(&self.request.name()).and_then(|name| name.strip_prefix('-'));
+        let message = format!(
+            "request {} is below `{}`: `tierce request --cancel {}` ends it. To go on elsewhere, ask for it again there (--under)",
+            inner.id,
+            part.unwrap_or(name),
+            inner.id
+        );
+        Err(Wrong::new("part_must_hold_no_request", message))
     }
 
     /// Only parameters of the policies: other keys could name parts that are not below the scheduler.

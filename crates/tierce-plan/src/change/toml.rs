@@ -54,7 +54,7 @@ pub fn implicit() -> Item {
 }
 
 /// Keys of a match that are text, whatever they look like.
-const TEXTS: [&str; 5] = ["comm", "pcomm", "exe", "cgroup", "unit"];
+const TEXTS: [&str; 7] = ["comm", "pcomm", "exe", "checksum", "cgroup", "unit", "system_unit"];
 
 /// Any of these. A cgroup without wildcards stands for all that is below it, too.
 pub fn matchers(who: &[Keys]) -> Item {

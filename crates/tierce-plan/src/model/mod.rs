@@ -14,6 +14,7 @@
 
 pub mod any_cpu;
 pub mod chain;
+pub mod checksum;
 pub mod for_each;
 pub mod glob;
 pub mod load;
@@ -26,6 +27,7 @@ mod triggers;
 mod trust;
 
 pub use chain::{Chain, Latency, Link, Within};
+pub use checksum::Checksum;
 pub use for_each::{By, Copied, ForEach};
 pub use load::*;
 pub use lock::{Lock, Protocol, Section};
@@ -479,10 +481,14 @@ pub struct Matcher {
     pub exe: Option<crate::Glob>,
     /// User who owns the executable.
     pub exe_owner: Option<u32>,
+    /// What is in the executable.
+    pub checksum: Option<Checksum>,
     /// Path of its cgroup, without the leading `/`.
     pub cgroup: Option<crate::Glob>,
     /// Its systemd unit: the last component of the cgroup path that names one.
     pub unit: Option<crate::Glob>,
+    /// The service or scope that the system's manager (not a user's) has made for it: no user can choose that.
+    pub system_unit: Option<crate::Glob>,
     /// User id, real and effective: from the first to the last of these.
     pub uid: Option<std::ops::RangeInclusive<u32>>,
     /// Group id, real and effective.

@@ -1,7 +1,7 @@
 //! What of a match the owner of a thread can choose.
 //!
 //! A thread can take any name, any user may start any program, and may put his threads into cgroups below his part of
-//! `user.slice`. Nobody but root can take another user's id, or put threads into a cgroup that root has made. Who may have a real-time
+//! `user.slice`. Nobody but root can take another user's id, or put threads into a cgroup that root has made, or into a unit of the system's. Who may have a real-time
 //! class, root says (CAP_SYS_NICE, RLIMIT_RTPRIO).
 
 use super::Matcher;
@@ -12,11 +12,18 @@ use std::ops::RangeInclusive;
 impl Matcher {
     /// Whether it fits by what the owner of a thread can choose alone: any user can make a thread that fits.
     pub fn is_names_only(&self) -> bool {
-        let program = self.exe.is_some() && self.exe_owner.is_some();
+        let program = self.exe.is_some() && (self.exe_owner.is_some() || self.checksum.is_some());
         let ids = [self.uid.is_some(), self.gid.is_some(), self.pid.is_some(), self.tid.is_some()];
         let cgroup = self.cgroup.as_ref().is_some_and(|cgroup| is_guarded(cgroup.as_str()));
-        let sure = program || cgroup || self.class.is_some() || self.is_kthread == Some(true);
-        !(sure || ids.contains(&true))
+        let given = [self.system_unit.is_some(), self.class.is_some(), self.is_kthread == Some(true)];
+        !(program || cgroup || given.contains(&true) || ids.contains(&true))
+    }
+}
+
+impl Matcher {
+    /// Whether the cgroup of a thread decides.
+    pub fn looks_at_cgroups(&self) -> bool {
+        self.cgroup.is_some() || self.unit.is_some() || self.system_unit.is_some()
     }
 }
 
@@ -52,8 +59,10 @@ impl fmt::Display for Matcher {
             ("pcomm", text(&self.pcomm)),
             ("exe", text(&self.exe)),
             ("exe_owner", id(self.exe_owner)),
+            ("checksum", self.checksum.map(|checksum| format!("\"{checksum}\""))),
             ("cgroup", text(&self.cgroup)),
             ("unit", text(&self.unit)),
+            ("system_unit", text(&self.system_unit)),
             ("uid", range(&self.uid)),
             ("gid", range(&self.gid)),
             ("pid", id(self.pid)),
@@ -72,7 +81,7 @@ impl fmt::Display for Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::MatchClass;
+    use crate::model::{Checksum, MatchClass};
 
     fn glob(text: &str) -> Option<Glob> {
         Some(Glob::new(text).unwrap())
@@ -98,7 +107,9 @@ mod tests {
             Matcher { tid: Some(7), ..names.clone() },
             Matcher { is_kthread: Some(true), ..names.clone() },
             Matcher { class: Some(MatchClass::Fifo), ..names.clone() },
+            Matcher { system_unit: glob("x.service"), ..Default::default() },
             Matcher { exe: glob("/usr/bin/audio"), exe_owner: Some(0), ..names.clone() },
+            Matcher { exe: glob("/usr/bin/audio"), checksum: Some(Checksum([7; 32])), ..names.clone() },
         ] {
             assert!(!sure.is_names_only(), "{sure}");
         }

@@ -2,7 +2,7 @@
 
 use crate::model::glob::Glob;
 use crate::model::realtime::{MatchClass, RealTime};
-use crate::model::{By, Child, MatchEntry, Matcher, Plan};
+use crate::model::{By, Checksum, Child, MatchEntry, Matcher, Plan};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
@@ -41,14 +41,17 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         let fault = Fault::new("match_must_say_what", value.spot, format!("{what} would fit every thread"));
         collector.add(fault.hint("unmatched threads go to the node with `default = true`"));
     }
+    let has_exe = table.entries.iter().any(|(key, _)| key.text == "exe");
     let mut fields = Fields::new(what, table);
     let matcher = Matcher {
         comm: glob("comm", 15, &mut fields, collector),
         pcomm: glob("pcomm", 15, &mut fields, collector),
         exe: glob("exe", usize::MAX, &mut fields, collector),
         exe_owner: id("exe_owner", &mut fields, collector),
+        checksum: checksum(has_exe, &mut fields, collector),
         cgroup: glob("cgroup", usize::MAX, &mut fields, collector),
         unit: glob("unit", usize::MAX, &mut fields, collector),
+        system_unit: glob("system_unit", usize::MAX, &mut fields, collector),
         uid: ids("uid", &mut fields, collector),
         gid: ids("gid", &mut fields, collector),
         pid: id("pid", &mut fields, collector),
@@ -66,6 +69,24 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         collector.add(fault.hint("kernel threads keep their class: leave out `class`, or `is_kthread`"));
     }
     Some(matcher)
+}
+
+/// Of the file at a path that is given, too: so few files have to be read.
+fn checksum(has_exe: bool, fields: &mut Fields, collector: &mut Collector) -> Option<Checksum> {
+    let value = fields.take("checksum")?;
+    let text = collector.text(&fields.what("checksum"), value)?;
+    if !has_exe {
+        let fault = Fault::new("checksum_needs_exe", value.spot, "a checksum is that of an `exe`");
+        collector.add(fault.hint("name the path, too: `exe = \"/opt/audio\"`, or a pattern for it"));
+    }
+    match text.parse() {
+        Ok(checksum) => Some(checksum),
+        Err(why) => {
+            let fault = Fault::new("checksum_must_be_sha256", value.spot, why).value(text);
+            collector.add(fault.hint("`sha256sum FILE` prints the digits: `checksum = \"sha256:…\"`"));
+            None
+        }
+    }
 }
 
 fn class(fields: &mut Fields, collector: &mut Collector) -> Option<MatchClass> {
@@ -158,6 +179,8 @@ pub struct Thread {
     pub exe: String,
     /// User who owns the executable; `None`: the file at that path is not the one that it runs.
     pub exe_owner: Option<u32>,
+    /// What is in the executable, if that was asked for ([`Plan::wants_checksum`]) and is known.
+    pub checksum: Option<Checksum>,
     /// Path of its cgroup; a leading `/` does not matter.
     pub cgroup: String,
     /// Effective user id.
@@ -194,6 +217,28 @@ impl Thread {
     pub fn unit(&self) -> Option<&str> {
         unit(&self.cgroup)
     }
+
+    /// The service or scope that the system's manager has made for it: see [`system_unit`].
+    pub fn system_unit(&self) -> Option<&str> {
+        system_unit(&self.cgroup)
+    }
+}
+
+/// The service or scope of a cgroup path that the system's manager has made, and no user's: what comes first below slices, unless it is in
+/// `user.slice`. What is inside of it (a container's own units, a cgroup that a service has made) is not looked at. Only root puts threads
+/// there.
+///
+/// ```
+/// use tierce_plan::system_unit;
+/// assert_eq!(system_unit("/system.slice/web.service/worker"), Some("web.service"));
+/// assert_eq!(system_unit("/machine.slice/shop.scope/system.slice/web.service"), Some("shop.scope"));
+/// assert_eq!(system_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service"), None);
+/// ```
+pub fn system_unit(cgroup: &str) -> Option<&str> {
+    let path = cgroup.trim_start_matches('/');
+    let first = path.split('/').find(|part| !part.ends_with(".slice"))?;
+    let is_unit = first.ends_with(".service") || first.ends_with(".scope");
+    (is_unit && path.split('/').next() != Some("user.slice")).then_some(first)
 }
 
 /// What is known of a live thread so far. `None`: it is not known yet.
@@ -229,6 +274,11 @@ fn unit(cgroup: &str) -> Option<&str> {
 impl Matcher {
     /// Whether all that is given fits the thread.
     pub fn fits(&self, thread: &Thread) -> bool {
+        self.checksum.is_none_or(|wanted| thread.checksum == Some(wanted)) && self.fits_otherwise(thread)
+    }
+
+    /// Whether all but the checksum fits.
+    fn fits_otherwise(&self, thread: &Thread) -> bool {
         let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
         self.may_fit(&Glimpse {
             comm: Some(&thread.comm),
@@ -256,12 +306,16 @@ impl Matcher {
             _ => true,
         };
         let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
-        let is_unit = |wanted: &Glob, cgroup| unit(cgroup).is_some_and(|is| wanted.matches(is));
+        let unit_of = |wanted: &Option<Glob>, of: fn(&str) -> Option<&str>| match (wanted, seen.cgroup) {
+            (Some(wanted), Some(cgroup)) => of(cgroup).is_some_and(|is| wanted.matches(is)),
+            _ => true,
+        };
         glob(&self.comm, seen.comm)
             && glob(&self.pcomm, seen.pcomm)
             && glob(&self.exe, seen.exe)
             && glob(&self.cgroup, seen.cgroup.map(|path| path.trim_start_matches('/')))
-            && self.unit.as_ref().is_none_or(|unit| seen.cgroup.is_none_or(|cgroup| is_unit(unit, cgroup)))
+            && unit_of(&self.unit, unit)
+            && unit_of(&self.system_unit, system_unit)
             && id(self.pid, seen.pid)
             && id(self.tid, seen.tid)
             && (self.class.is_none() || (seen.is_realtime != Some(false) && !seen.is_kthread))
@@ -315,7 +369,9 @@ impl Matcher {
             && glob(&self.exe, &other.exe)
             && glob(&self.cgroup, &other.cgroup)
             && glob(&self.unit, &other.unit)
+            && glob(&self.system_unit, &other.system_unit)
             && id(self.exe_owner, other.exe_owner)
+            && (self.checksum.is_none() || self.checksum == other.checksum)
             && holds(&self.uid, &other.uid)
             && holds(&self.gid, &other.gid)
             && id(self.pid, other.pid)
@@ -361,6 +417,12 @@ impl Plan {
     /// Whether some entry may fit a thread of which this much is known.
     pub fn may_match(&self, seen: &Glimpse) -> bool {
         self.matchers().any(|matcher| matcher.may_fit(seen))
+    }
+
+    /// Whether the checksum of what the thread runs decides. That is the file at its path, as with [`Matcher::exe_owner`].
+    pub fn wants_checksum(&self, thread: &Thread) -> bool {
+        let wants = |matcher: &Matcher| matcher.checksum.is_some() && matcher.fits_otherwise(thread);
+        thread.exe_owner.is_some() && self.matchers().any(wants)
     }
 
     /// What decides where threads go.
@@ -434,6 +496,7 @@ mod tests {
             exe: "/usr/bin/rt-app".into(),
             cgroup: "/user.slice/user-1000.slice/session-3.scope".into(),
             exe_owner: Some(0),
+            checksum: None,
             uid: 1000,
             gid: 100,
             real_uid: 1000,
@@ -511,6 +574,7 @@ mod tests {
             (r#"{ cgroup = "user.slice/**" }"#, true, true),
             (r#"{ unit = "cron.service" }"#, true, false),
             (r#"{ unit = "session-3.scope" }"#, true, true),
+            (r#"{ system_unit = "*.scope" }"#, true, false),
             ("{ tid = 71 }", true, true),
             ("{ tid = 70 }", false, false),
             ("{ pid = 71 }", false, false),
@@ -541,6 +605,7 @@ mod tests {
             (r#"{ cgroup = "system.slice/**" }"#, false),
             (r#"{ unit = "session-*.scope" }"#, true),
             (r#"{ unit = "user-1000.slice" }"#, false),
+            (r#"{ system_unit = "session-*.scope" }"#, false),
             ("{ uid = 1000 }", true),
             ("{ uid = 0 }", false),
             ("{ gid = 100 }", true),
@@ -580,6 +645,8 @@ mod tests {
             (r#"{ comm = "fire*" }"#, r#"{ comm = "fi*" }"#, false),
             (r#"{ comm = "x" }"#, r#"{ uid = 1 }"#, false),
             (r#"{ comm = "x", uid = 1 }"#, r#"{ comm = "x" }"#, false),
+            (r#"{ system_unit = "x*" }"#, r#"{ system_unit = "x.scope" }"#, true),
+            (r#"{ system_unit = "x" }"#, r#"{ unit = "x" }"#, false),
             ("{ uid = 1 }", "{ uid = 1, gid = 2 }", true),
             ("{ nice = { min = -5, max = 5 } }", "{ nice = 5 }", true),
             ("{ nice = 5 }", "{ nice = { min = 5, max = 6 } }", false),
@@ -596,6 +663,57 @@ mod tests {
             );
             assert_eq!(plan(&text).unwrap().shadowed().len(), usize::from(shadowed), "{first} {second}");
         }
+    }
+
+    /// Whatever a user names his own units, and a container its services.
+    #[test]
+    fn units_of_the_system_are_its_own() {
+        let wanted = Matcher { system_unit: Some(Glob::new("web.service").unwrap()), ..Matcher::default() };
+        for (cgroup, unit, fits) in [
+            ("/system.slice/web.service", Some("web.service"), true),
+            ("system.slice/web.service/worker/audio.service", Some("web.service"), true),
+            ("/system.slice/system-web.slice/web.service", Some("web.service"), true),
+            ("/web.service", Some("web.service"), true), // Slice=-.slice
+            ("/shop.slice/web.service", Some("web.service"), true),
+            ("/system.slice/audio.service/web.service", Some("audio.service"), false),
+            ("/system.slice/docker-1.scope/system.slice/web.service", Some("docker-1.scope"), false),
+            ("/docker/1/system.slice/web.service", None, false),
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service", None, false),
+            ("/user.slice/user-1000.slice/session-3.scope", None, false),
+            ("/user.slice/web.service", None, false),
+            ("/../system.slice/web.service", None, false),
+            ("/system.slice/web.service (deleted)", None, false),
+            ("/system.slice", None, false),
+            ("/", None, false),
+            ("", None, false),
+        ] {
+            let thread = Thread { cgroup: cgroup.into(), ..Thread::default() };
+            assert_eq!((thread.system_unit(), wanted.fits(&thread)), (unit, fits), "{cgroup}");
+        }
+    }
+
+    #[test]
+    fn a_checksum_is_asked_for_if_it_decides() {
+        let sum = Checksum([0xab; 32]);
+        let text = format!(
+            "[node.top]\npolicy = \"fair\"\ncpu = 0\n[task.t]\nunder.top = {{}}\n\
+             match = {{ exe = \"**/rt-app\", checksum = \"{sum}\", uid = 1000 }}\n"
+        );
+        let plan = plan(&text).unwrap();
+        let at = |thread: &Thread| (plan.wants_checksum(thread), plan.entry_of(thread).is_some());
+        let (mut thread, other) = (Thread { exe_owner: Some(0), ..thread() }, Checksum([0xaa; 32]));
+        assert_eq!(at(&thread), (true, false), "not known yet");
+        assert_eq!(at(&Thread { checksum: Some(other), ..thread.clone() }), (true, false));
+        assert_eq!(at(&Thread { exe: "/bin/sh".into(), ..thread.clone() }), (false, false));
+        assert_eq!(at(&Thread { uid: 0, ..thread.clone() }), (false, false));
+        assert_eq!(
+            at(&Thread { exe_owner: None, ..thread.clone() }),
+            (false, false),
+            "not the file at that path"
+        );
+        thread.checksum = Some(sum);
+        assert_eq!(at(&thread), (true, true));
+        assert!(plan.fit(0, &thread).is_some_and(|fit| !fit.by_names));
     }
 
     #[test]

@@ -18,6 +18,7 @@ impl Matcher {
         };
         let cgroup = thread.cgroup.trim_start_matches('/');
         let owner = thread.exe_owner.map_or("unknown".into(), |uid| uid.to_string());
+        let checksum = thread.checksum.map_or("unknown".into(), |checksum| text(&checksum.to_string()));
         let class = thread.realtime.map_or("no real-time class".into(), |is| is.to_string());
         let leader = (thread.pid == thread.tid).to_string();
         let keys = [
@@ -25,8 +26,14 @@ impl Matcher {
             ("pcomm", Matcher { pcomm: self.pcomm.clone(), ..none() }, text(&thread.pcomm)),
             ("exe", Matcher { exe: self.exe.clone(), ..none() }, text(&thread.exe)),
             ("exe_owner", Matcher { exe_owner: self.exe_owner, ..none() }, owner),
+            ("checksum", Matcher { checksum: self.checksum, ..none() }, checksum),
             ("cgroup", Matcher { cgroup: self.cgroup.clone(), ..none() }, text(cgroup)),
             ("unit", Matcher { unit: self.unit.clone(), ..none() }, text(thread.unit().unwrap_or(""))),
+            (
+                "system_unit",
+                Matcher { system_unit: self.system_unit.clone(), ..none() },
+                text(thread.system_unit().unwrap_or("")),
+            ),
             ("uid", Matcher { uid: self.uid.clone(), ..none() }, both(thread.uid, thread.real_uid)),
             ("gid", Matcher { gid: self.gid.clone(), ..none() }, both(thread.gid, thread.real_gid)),
             ("pid", Matcher { pid: self.pid, ..none() }, thread.pid.to_string()),
@@ -100,6 +107,10 @@ mod tests {
             (
                 Matcher { unit: glob("web.service"), comm: glob("db"), ..Matcher::default() },
                 &["its comm is \"web-1\"", "its unit is \"other.service\""],
+            ),
+            (
+                Matcher { system_unit: glob("web.service"), ..Matcher::default() },
+                &["its system_unit is \"other.service\""],
             ),
             (Matcher { uid: Some(0..=0), ..Matcher::default() }, &["its uid is 0 (real: 1000)"]),
             (

@@ -23,6 +23,9 @@ impl Live {
                 false => self.classes.forget(tid),
             }
         }
+        if self.plan.wants_checksum(&live.thread) {
+            live.thread.checksum = self.checksums.of(tid);
+        }
         Some(live)
     }
 

@@ -8,7 +8,7 @@ use crate::threads::{self, Class, Proc};
 use anyhow::Result;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use tierce_plan::{Child, Copied, Cpus, Fit, Glimpse, Plan, Thread};
+use tierce_plan::{Child, Copied, Cpus, Fit, Glimpse, Matcher, Plan, Thread};
 
 /// Threads that are left out and known. A user can start any number.
 const LEFT_OUT_MAX: usize = 4096;
@@ -254,7 +254,7 @@ impl Live {
         if !self.plan.may_match(&seen) {
             return false;
         }
-        if !self.plan.matchers().any(|matcher| matcher.cgroup.is_some() || matcher.unit.is_some()) {
+        if !self.plan.matchers().any(Matcher::looks_at_cgroups) {
             return true;
         }
         let cgroup = Proc::default().cgroup(tid);

@@ -13,6 +13,7 @@ mod unmatched;
 mod unwritten;
 
 use crate::chains::bounded;
+use crate::checksums::Checksums;
 use crate::classes::Classes;
 pub use crate::classes::Guardian;
 use crate::copies::Copies;
@@ -111,6 +112,8 @@ pub struct Live {
     classes: Classes,
     /// Who has which copy of what the plan has for each user or cgroup.
     copies: Copies,
+    /// Of executables by which the plan matches.
+    checksums: Checksums,
     /// A thread that was looked at since the last turn: what changes of it is news of the next.
     looked: Option<threads::Live>,
     /// What was done to the plan and is not in its text yet.
@@ -197,6 +200,7 @@ impl Live {
             forgotten: false,
             classes: Classes::default(),
             copies: Copies::default(),
+            checksums: Checksums::default(),
             looked: None,
             unwritten: None,
             notices: Vec::new(),

@@ -55,6 +55,11 @@ impl Live {
             let lost = self.take_lost();
             self.waiting.look(lost.into_iter().chain(Proc::default().ids()));
         }
+        let ready = self.checksums.ready();
+        self.waiting.look(ready.tids);
+        if ready.all {
+            self.waiting.look(Proc::default().ids());
+        }
         let all = self.hear(longest)? && all;
         let now = Instant::now();
         if !self.left_out.is_empty() && now >= self.fills {

@@ -1,7 +1,7 @@
 //! Who calls, as the bus says, and whether he may, as polkit says. Where there is no polkit, the configuration does.
 
 use crate::manager::rates::Rates;
-use crate::manager::unit;
+use crate::manager::unit::Units;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
@@ -61,12 +61,13 @@ pub struct Callers {
     asking: Connection,
     access: Access,
     rates: Rates,
+    units: Units,
     known: Mutex<HashMap<OwnedUniqueName, Caller>>,
 }
 
 impl Callers {
-    pub fn new(asking: Connection, access: Access, rates: Rates) -> Self {
-        Self { asking, access, rates, known: Mutex::default() }
+    pub fn new(asking: Connection, access: Access, rates: Rates, units: Units) -> Self {
+        Self { asking, access, rates, units, known: Mutex::default() }
     }
 
     /// For what is asked of the bus itself.
@@ -99,8 +100,10 @@ impl Callers {
         let uid = who.unix_user_id().ok_or_else(|| unknown("the bus does not know the user".into()))?;
         let groups = who.unix_group_ids().cloned().unwrap_or_default();
         let process = who.process_id().zip(who.process_fd());
-        let unit = process.filter(|_| uid != 0).and_then(|(pid, fd)| unit::of_process(pid, fd.as_raw_fd()));
-        let (asker, person) = (Asker { uid, groups, unit }, self.rates.people.person(uid));
+        let process = process.filter(|_| uid != 0);
+        let of = process.map(|(pid, fd)| self.units.of_process(pid, fd.as_raw_fd())).unwrap_or_default();
+        let asker = Asker { uid, groups, unit: of.unit, container: of.container };
+        let person = self.rates.people.person(uid);
         let caller = Caller { name: name.clone(), asker, person, pid: who.process_id() };
         if known.len() >= KNOWN_MAX {
             known.clear();

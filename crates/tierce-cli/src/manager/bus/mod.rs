@@ -15,6 +15,7 @@ pub use caller::Access;
 pub use realtime_kit::Config as RealtimeKit;
 
 use crate::manager::rates::Rates;
+use crate::manager::unit::Units;
 use crate::manager::way::Way;
 use anyhow::{Context, Result};
 use caller::Callers;
@@ -43,6 +44,7 @@ const NOTICES_MAX: usize = 256;
 pub struct Config {
     pub access: Access,
     pub realtime_kit: RealtimeKit,
+    pub units: Units,
 }
 
 /// The bus, as the manager's loop sees it.
@@ -99,7 +101,7 @@ fn stay(config: &Config, rates: &Rates, way: &Way, told: Told, exit: fn()) {
 
 fn serve(config: &Config, rates: &Rates, way: &Way, (told, watchers): Told, exit: fn()) -> Result<()> {
     let asking = Builder::system()?.method_timeout(PATIENCE).build()?;
-    let callers = Arc::new(Callers::new(asking, config.access.clone(), rates.clone()));
+    let callers = Arc::new(Callers::new(asking, config.access.clone(), rates.clone(), config.units.clone()));
     let manager = Manager1::new(callers.clone(), way.clone(), watchers.clone());
     let asked = callers.clone();
     let wakes = way.clone();

@@ -4,6 +4,7 @@
 //! A thread of its own looks at profiles and processes, because files may be large or far away. It asks the manager's loop as those do who
 //! call over the bus.
 
+mod before;
 mod profiles;
 
 use super::machine::look;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tierce_calibrate::{of_machine, Importance, Layer, Machine, Profile, Routine, Store};
-use tierce_manager::{Answer, Ask, Asker, Change, List, Mode, Signal, State, Which, Wish, Wrong};
+use tierce_manager::{Answer, Ask, Asker, Change, Mode, Signal, State, Which, Wish, Wrong};
 use tierce_scx::routines::Routines;
 
 /// The label of these requests.
@@ -98,6 +99,8 @@ struct Programs {
     begun: Option<u64>,
     was_new: bool,
     looks: u64,
+    /// See [`Programs::end_forgotten`].
+    has_ended_forgotten: bool,
     processes: BTreeMap<u32, Process>,
     calibration: Option<Calibration>,
     /// Executables that were watched since they have changed.
@@ -178,6 +181,7 @@ impl Programs {
             begun: None,
             was_new: false,
             looks: 0,
+            has_ended_forgotten: false,
             processes: BTreeMap::new(),
             calibration: None,
             watched: BTreeSet::new(),
@@ -205,6 +209,7 @@ impl Programs {
                 break; // no plan is in force: nobody can be asked for now
             }
         }
+        self.end_forgotten();
         self.see_to_calibration();
     }
 
@@ -464,15 +469,6 @@ impl Programs {
         Ok((became, mode))
     }
 
-    /// The request that a manager before this one has made here for a thread, and what it asks for.
-    fn request_of(&self, tid: u32) -> Option<(u64, Mode)> {
-        let all = self.way.ask(&Asker::SYSTEM, Ask::List(List {})).ok()?.requests;
-        let own = |shown: &&tierce_manager::Shown| {
-            shown.thread == Some(tid) && shown.label.as_deref() == Some(LABEL)
-        };
-        all.iter().find(own).and_then(|shown| Some((shown.id, shown.modes.first()?.clone())))
-    }
-
     /// One program at a time is watched. What is found holds for the user whose process it was: others may use the program in other ways.
     fn see_to_calibration(&mut self) {
         if let Some(running) = &mut self.calibration {
@@ -617,7 +613,7 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::sync::{Arc, Mutex};
     use tierce_calibrate::{of_program, Calibration, Layer, Margin, Reservation, Store};
-    use tierce_manager::{Principal, Shown};
+    use tierce_manager::{List, Principal, Shown};
 
     const MS: u64 = 1_000_000;
 
@@ -626,6 +622,8 @@ mod tests {
         folder: PathBuf,
         programs: Programs,
         asked: Arc<Mutex<Vec<Ask>>>,
+        /// The requests that there are.
+        listed: Arc<Mutex<Vec<Shown>>>,
     }
 
     impl Scene {
@@ -638,18 +636,24 @@ mod tests {
             let (way, asks) = way().unwrap();
             let asked = Arc::new(Mutex::new(Vec::new()));
             let heard = asked.clone();
+            let listed = Arc::new(Mutex::new(Vec::new()));
+            let shown = listed.clone();
             std::thread::spawn(move || loop {
                 std::thread::sleep(Duration::from_millis(1));
                 let Some(one) = asks.next() else { continue };
                 let mut all = heard.lock().unwrap();
                 all.push(one.ask.clone());
-                let answer = answer(&one.ask, all.len() as u64);
+                let mut answer = answer(&one.ask, all.len() as u64);
+                if matches!(one.ask, Ask::List(_)) {
+                    answer.requests = shown.lock().unwrap().clone();
+                }
                 drop(all);
                 one.answer(Ok(answer));
             });
             let config = Config { recognise: true, changed };
-            let programs = Programs::new(config, Rates::new(People::of(&folder)), way, &folder);
-            Self { folder, programs, asked }
+            let mut programs = Programs::new(config, Rates::new(People::of(&folder)), way, &folder);
+            programs.has_ended_forgotten = true; // there was no manager before
+            Self { folder, programs, asked, listed }
         }
 
         fn program(&self) -> PathBuf {
@@ -705,23 +709,28 @@ mod tests {
         }
     }
 
+    fn shown(id: u64, thread: Option<u32>, label: Option<&str>) -> Shown {
+        Shown {
+            id,
+            state: State::Granted,
+            owner: Principal::System,
+            label: label.map(str::to_string),
+            thread,
+            matches: Vec::new(),
+            modes: Vec::new(),
+            granted: None,
+            reason: None,
+            ending: None,
+            divided: Vec::new(),
+        }
+    }
+
     fn answer(ask: &Ask, id: u64) -> Answer {
         let mut answer =
             Answer::new(if matches!(ask, Ask::Request(_)) { State::Granted } else { State::Done });
         if let Ask::Request(wish) = ask {
-            answer.about = Some(Shown {
-                id,
-                state: State::Granted,
-                owner: Principal::System,
-                label: wish.label.clone(),
-                thread: wish.thread,
-                matches: Vec::new(),
-                modes: wish.modes.clone(),
-                granted: None,
-                reason: None,
-                ending: None,
-                divided: Vec::new(),
-            });
+            let about = shown(id, wish.thread, wish.label.as_deref());
+            answer.about = Some(Shown { modes: wish.modes.clone(), ..about });
         }
         answer
     }
@@ -770,6 +779,29 @@ mod tests {
             fs::remove_file(store.file(layer, &scene.program()).unwrap()).unwrap();
         }
         assert_eq!(scene.look(), [Ask::Cancel(Which { id: 1 })]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_was_asked_for_by_a_profile_that_is_gone_ends_when_the_manager_begins() {
+        let mut scene = Scene::new("forgotten", Changed::Leave);
+        let (mut child, own) = (scene.run(), Some(std::process::id()));
+        let of_child = shown(7, Some(child.id()), Some(LABEL));
+        let gone = shown(9, Some(u32::MAX >> 1), Some(LABEL)); // the manager sees to that
+        *scene.listed.lock().unwrap() =
+            vec![of_child, shown(8, own, None), gone, shown(10, None, Some(LABEL))];
+        scene.programs.has_ended_forgotten = false;
+        assert_eq!(scene.look(), [Ask::List(List {}), Ask::Cancel(Which { id: 7 })]);
+        assert_eq!(scene.look(), [], "once");
+        // An update of the program, while no manager was there, takes nothing from the one that runs.
+        scene.keep(&Store::at(&scene.folder, None), Layer::System, 2 * MS);
+        fs::remove_file(scene.program()).unwrap();
+        fs::copy("/bin/sh", scene.program()).unwrap();
+        scene.programs.has_ended_forgotten = false;
+        let asked = scene.look();
+        assert!(asked.contains(&Ask::List(List {})));
+        assert!(!asked.iter().any(|ask| matches!(ask, Ask::Cancel(_))), "{asked:?}");
         child.kill().unwrap();
         child.wait().unwrap();
     }
