@@ -194,6 +194,29 @@ fn nothing_takes_longer_than_check_says() {
     );
 }
 
+/// A task in what is left to a node below the users takes no longer than is promised to that.
+#[test]
+fn what_is_left_is_enough() {
+    let (mut near, mut missed) = ([0; 5], 0);
+    for seed in seeds() {
+        let mut maker = Maker::new(seed, "left");
+        maker.between_cpus(&PROTOCOLS, 1);
+        let (work, period) = (maker.between(1, 6), maker.between(20, 60));
+        let plan = parse(&format!(
+            "{}[node.rest]\npolicy = \"fixed-priority\"\nunder.n0 = {{ priority = 0 }}\n[task.late]\n\
+             under.rest = {{ priority = 1 }}\nload = {{ period = \"{period}ms\", work = \"{work}ms\" }}\n",
+            maker.text
+        ));
+        let verdict = plan.admit();
+        missed += u32::from(!verdict.holds);
+        within_bounds(&plan, &verdict, seed, |task, _, longest, bound| {
+            near[nearness(longest, bound)] += u32::from(task.name == "late");
+        });
+    }
+    println!("left, longest seen / bound: {near:?}; {missed} not shown");
+    assert!(near.iter().sum::<u32>() > 100, "{near:?} {missed}");
+}
+
 /// More work than time: no lock is held for ever.
 #[test]
 fn overload_is_no_deadlock() {
