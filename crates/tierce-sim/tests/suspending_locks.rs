@@ -194,6 +194,25 @@ fn nothing_takes_longer_than_check_says() {
     );
 }
 
+/// One that has another parent, too, counts with its priority here.
+#[test]
+fn who_has_other_parents_counts() {
+    let load =
+        "load = { period = \"20ms\", work = \"2ms\", sections = [{ lock = \"net\", length = \"1ms\" }] }";
+    for protocol in PROTOCOLS {
+        let tasks = format!(
+            "[task.a]\nunder.left = {{ priority = 3 }}\n{load}\n[task.b]\nunder.right = {{ priority = 3 }}\n{load}\n\
+             [task.both]\nunder.left = {{ priority = 2 }}\nunder.right = {{ priority = 2 }}\n\
+             load = {{ period = \"20ms\", work = \"3ms\" }}\n\
+             [task.last]\nunder.left = {{ priority = 1 }}\nload = {{ period = \"20ms\", work = \"1ms\" }}\n"
+        );
+        let plan = two_cpus(protocol, "", &tasks);
+        let verdict = plan.admit();
+        let bound = verdict.tasks[3].response.and_then(|found| found.ns()).unwrap();
+        assert_eq!(bound, 6 * MS, "its work, 3 of `both` and 2 of `a`, {}", verdict.faults(&plan));
+    }
+}
+
 /// A task in what is left to a node below the users takes no longer than is promised to that.
 #[test]
 fn what_is_left_is_enough() {

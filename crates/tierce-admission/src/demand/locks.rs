@@ -198,12 +198,13 @@ impl Locks {
         (suspension_ns == 0).then_some(job)
     }
 
-    /// The same also where they suspend themselves, and for how long each does in all. While a job waits for a lock its work comes later: that is
-    /// part of its jitter (step 1 of [`tierce_analysis::suspending_locks`]).
+    /// The same also where they suspend themselves, and for how long each does in all. Where a job may be suspended for a lock its work comes
+    /// later: that is part of its jitter (step 1 of [`tierce_analysis::suspending_locks`]).
     pub fn suspending(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<(Task, u64)> {
         let (job, suspension_ns) = densest(plan.tasks[task].load.as_ref()?, deadline_ns)?;
         let blocking_ns = self.most_ns(task)?;
-        let late_ns = self.suspended(task).map_or(0, |found| found.response_ns.saturating_sub(job.work_ns));
+        let found = self.suspended(task).filter(|found| found.requests > 0);
+        let late_ns = found.map_or(0, |found| found.response_ns.saturating_sub(job.work_ns));
         let (work_ns, jitter_ns) =
             (job.work_ns.saturating_add(self.spin_ns(task)), job.jitter_ns.max(late_ns));
         Some((Task { work_ns, blocking_ns, jitter_ns, ..job }, suspension_ns))

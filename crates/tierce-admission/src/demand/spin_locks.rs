@@ -69,14 +69,16 @@ pub struct Member {
     pub node: usize,
     /// 0 is the most urgent.
     level: u32,
-    /// The smaller the more urgent, below all nodes.
+    /// The smaller the more urgent, below all nodes; also of one with other parents.
     pub urgency: u64,
 }
 
 /// The tasks directly below a node.
 pub fn below(plan: &Plan, shape: &Shape, node: usize) -> Vec<Member> {
+    let at = policies::by_number(plan.nodes[node].policy)
+        .and_then(|policy| policies::position(&policy.edge_params, "priority"));
     let task = |edge: &usize| match plan.edges[*edge].child {
-        Child::Task(task) => Some((task, plan.urgency(shape, task).unwrap_or(u64::MAX))),
+        Child::Task(task) => Some((task, u64::MAX - at.map_or(0, |at| plan.edges[*edge].params[at]))),
         _ => None,
     };
     let tasks: Vec<_> = shape.children[node].iter().filter_map(task).collect();

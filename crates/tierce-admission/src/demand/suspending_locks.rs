@@ -2,7 +2,8 @@
 //! ([`tierce_analysis::suspending_locks`]).
 //!
 //! As with locks whose waiters spin (`spin_locks.rs`), each wait rests on the holders of all other CPUs, and nothing is said unless every user has its
-//! CPU as the analysis has it. In the analysis tasks without a load do not run.
+//! CPU as the analysis has it. In the analysis tasks without a load do not run. What is found of a task that uses no such lock counts only tasks directly below
+//! its node as more urgent: its law (`laws/fixed_priority.rs`) says whether there are others.
 
 use crate::demand::jobs::densest;
 use crate::demand::spin_locks::{beside_users, sections, Member};
