@@ -2,6 +2,7 @@
 
 use crate::demand::regions::Kept;
 use crate::demand::spin_locks::Spinning;
+use crate::demand::suspending_locks::Suspended;
 use crate::share::Share;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -170,6 +171,8 @@ pub struct TaskVerdict {
     pub blocking: Option<tierce_analysis::locks::Blocking>,
     /// How long its jobs spin for locks that jobs of other CPUs hold: CPU time beyond their work.
     pub spinning: Option<Spinning>,
+    /// For how long its jobs are suspended until they get locks that others have, where it is beside users of such locks.
+    pub suspended: Option<Suspended>,
     /// The regions without preemption that its jobs wait for, and its own, where some concern it and that is known.
     pub kept: Option<Kept>,
     /// Why deadlines that have to be met are not shown to be.
@@ -191,6 +194,7 @@ impl TaskVerdict {
             response: None,
             blocking: None,
             spinning: None,
+            suspended: None,
             kept: None,
             failures: Vec::new(),
             promises,

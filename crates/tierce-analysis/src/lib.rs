@@ -4,7 +4,7 @@
 //!   deadlines; orders of priorities in [`priorities`].
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
 //! - [`sections`]: both where jobs have regions without preemption; [`suspension`]: where they suspend themselves; [`locks`]: where
-//!   they hold locks, and [`spin_locks`] between CPUs; [`fifo`]: in order of arrival; [`offsets`]: exact where phases are known.
+//!   they hold locks, and [`spin_locks`] and [`suspending_locks`] between CPUs; [`fifo`]: in order of arrival; [`offsets`]: exact where phases are known.
 //! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`thresholds`]: fixed priorities with preemption thresholds.
@@ -54,6 +54,7 @@ pub mod several_budgets;
 pub mod spin_locks;
 pub mod split;
 mod supply;
+pub mod suspending_locks;
 pub mod suspension;
 mod table;
 mod tardiness;

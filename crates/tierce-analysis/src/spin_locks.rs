@@ -19,8 +19,7 @@
 //!
 //! A lock of one CPU alone has an immediate ceiling. Sections are not nested. What migrating and helping cost is not counted.
 //!
-//! Not here: MPCP and others whose waiters suspend themselves. Their analyses have been corrected several times (Chen et al., "Many
-//! suspensions, many problems", Real-Time Systems 55, 2019), and none is played here.
+//! Of waiters that suspend themselves: [`crate::suspending_locks`].
 //!
 //! Example: on each of two CPUs one task with a section of 2: each spins for up to 2, so a task of work 3 is done within 5.
 

@@ -139,8 +139,33 @@ struct Lock {
     sleeping: Vec<u32>,
     /// Those that spin until it is theirs, the first one first.
     spinning: VecDeque<u32>,
+    /// Those that are suspended until it is theirs.
+    waiting: Vec<Waiter>,
+    /// Of each node with users who suspend themselves: how urgent the most urgent user is that is elsewhere; MPCP's.
+    remote: Vec<(usize, u64)>,
     /// Of each node with users who spin: how urgent the most urgent one there is to which who spins or has it does not give way.
     keeps: Vec<(usize, u64)>,
+}
+
+/// A task that is suspended until a lock is its own: the least goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiter {
+    /// How urgent it is, or 0: first come, first served.
+    urgency: u64,
+    /// The number of its request.
+    request: u64,
+    task: u32,
+}
+
+/// A task that has a lock whose waiters are suspended: the least of its node runs, whoever else is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Boosted {
+    /// The ceiling of the lock there, or the number of the request.
+    rank: u64,
+    /// When it got it, of all.
+    since: u64,
+    task: u32,
+    lock: usize,
 }
 
 /// Who waited for what a job has left.
@@ -150,6 +175,8 @@ pub struct Left {
     pub awake: Vec<u32>,
     /// They spin, and have it now.
     pub next: Vec<u32>,
+    /// They are suspended, and have it now.
+    pub resumed: Vec<u32>,
 }
 
 /// What a task needs to go on.
@@ -161,6 +188,8 @@ pub enum Need {
     Lock(u32, usize),
     /// A lock that it spins for, and that this task of another CPU has.
     Spin(u32, usize),
+    /// A lock that this task has, until it leaves which this one is suspended.
+    Suspend(u32, usize),
 }
 
 /// A task that spins for a lock or has it, and does not give way to those of its node up to this urgency.
@@ -183,6 +212,10 @@ pub struct Locks {
     keepers: Vec<Option<u32>>,
     /// Of each node: the tasks directly below it that spin or have locks whose waiters spin.
     within: Vec<Vec<Within>>,
+    /// Of each node: the tasks directly below it that have locks whose waiters are suspended, the first one first.
+    boosted: Vec<Vec<Boosted>>,
+    /// Requests and boosts so far.
+    count: u64,
     /// Of each node: the tasks with thresholds directly below it, and how urgent the most urgent is that each does not give way to.
     thresholds: Vec<Vec<(u32, u64)>>,
 }
@@ -215,11 +248,22 @@ impl Locks {
             let ceiling = places.iter().copied().min_by_key(|(_, urgency)| *urgency);
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
             let keeps = if lock.protocol.spins() { keeps(&places, lock.protocol) } else { Vec::new() };
-            let (sleeping, spinning) = (Vec::new(), VecDeque::new());
-            Lock { protocol: lock.protocol, holder: None, ceiling, sleeping, spinning, keeps }
+            let remote = if lock.protocol == Protocol::Mpcp { remote(&places) } else { Vec::new() };
+            let (sleeping, spinning, waiting) = (Vec::new(), VecDeque::new(), Vec::new());
+            Lock {
+                protocol: lock.protocol,
+                holder: None,
+                ceiling,
+                sleeping,
+                spinning,
+                waiting,
+                remote,
+                keeps,
+            }
         });
         let (locks, within) = (locks.collect(), vec![Vec::new(); plan.nodes.len()]);
-        Some(Locks { locks, urgencies, nodes, keepers, within, thresholds })
+        let boosted = vec![Vec::new(); plan.nodes.len()];
+        Some(Locks { locks, urgencies, nodes, keepers, within, boosted, count: 0, thresholds })
     }
 
     /// Who last went on, if that is another task directly below the same node.
@@ -245,6 +289,52 @@ impl Locks {
         others.min_by_key(|other| other.most).map(|other| (other.task, other.lock))
     }
 
+    /// Another task directly below the same node that has a lock and is boosted above this one.
+    fn boosted(&self, task: u32) -> Option<(u32, usize)> {
+        let (node, _) = self.urgencies[task as usize]?;
+        self.boosted[node].first().filter(|first| first.task != task).map(|first| (first.task, first.lock))
+    }
+
+    /// A task has a lock whose waiters are suspended; `request`: the number of its request.
+    fn boost(&mut self, task: u32, lock: usize, request: u64) {
+        self.locks[lock].holder = Some(task);
+        let Some((node, _)) = self.urgencies[task as usize] else { return };
+        let about = &self.locks[lock];
+        let ceiling = about.remote.iter().find(|remote| remote.0 == node).map(|remote| remote.1);
+        let rank = if about.protocol == Protocol::Mpcp { ceiling.unwrap_or(u64::MAX) } else { request };
+        self.count += 1;
+        let one = Boosted { rank, since: self.count, task, lock };
+        let at = self.boosted[node].partition_point(|other| *other < one);
+        self.boosted[node].insert(at, one);
+    }
+
+    /// A task requests a lock whose waiters are suspended: who has it already.
+    fn queue(&mut self, task: u32, lock: usize) -> Option<u32> {
+        self.count += 1;
+        let request = self.count;
+        let Some(holder) = self.locks[lock].holder else {
+            self.boost(task, lock, request);
+            return None;
+        };
+        let urgency = self.urgencies[task as usize].map_or(u64::MAX, |(_, urgency)| urgency);
+        let urgency = if self.locks[lock].protocol == Protocol::Mpcp { urgency } else { 0 };
+        self.locks[lock].waiting.push(Waiter { urgency, request, task });
+        Some(holder)
+    }
+
+    /// A lock whose waiters are suspended is left: who has it now.
+    fn pass_on(&mut self, task: u32, lock: usize) -> Option<u32> {
+        if let Some((node, _)) = self.urgencies[task as usize] {
+            self.boosted[node].retain(|boosted| boosted.task != task);
+        }
+        self.locks[lock].holder = None;
+        let waiting = &mut self.locks[lock].waiting;
+        let (at, next) = waiting.iter().copied().enumerate().min_by_key(|(_, waiter)| *waiter)?;
+        waiting.swap_remove(at);
+        self.boost(next.task, lock, next.request);
+        Some(next.task)
+    }
+
     /// Those that spin for a lock, the first one first.
     pub fn spinning(&self, lock: usize) -> impl Iterator<Item = u32> + '_ {
         self.locks[lock].spinning.iter().copied()
@@ -267,13 +357,20 @@ impl Locks {
     /// What a task needs to go on; where that is nothing, it has it now. `begins`: its job has not run.
     pub fn request(&mut self, task: u32, begins: bool, script: Option<&mut Script>) -> Need {
         let above = self.above(task, false).filter(|_| begins);
-        if let Some((holder, lock)) = above.or_else(|| self.within(task)) {
+        if let Some((holder, lock)) = above.or_else(|| self.within(task)).or_else(|| self.boosted(task)) {
             return Need::Lock(holder, lock);
         }
         let Some(script) = script else { return Need::Nothing };
         while let Some((at_ns, Op::Lock(lock))) = script.ops.get(script.at).copied() {
             if at_ns > script.done_ns {
                 break;
+            }
+            if self.locks[lock].protocol.suspends() {
+                if let Some(holder) = self.queue(task, lock) {
+                    return Need::Suspend(holder, lock);
+                }
+                script.at += 1;
+                continue;
             }
             if self.locks[lock].protocol.spins() {
                 self.keep(task, lock);
@@ -328,6 +425,9 @@ impl Locks {
         let mut left = Left::default();
         while let Some((_, op)) = script.ops.get(script.at).filter(|op| op.0 == script.done_ns).copied() {
             match op {
+                Op::Unlock(lock) if self.locks[lock].protocol.suspends() => {
+                    left.resumed.extend(self.pass_on(task, lock));
+                }
                 Op::Unlock(lock) => {
                     let about = &mut self.locks[lock];
                     about.holder = about.spinning.pop_front();
@@ -372,6 +472,12 @@ fn keeps(users: &[(usize, u64)], protocol: Protocol) -> Vec<(usize, u64)> {
         keeps.iter_mut().for_each(|keeps| keeps.1 = 0);
     }
     keeps
+}
+
+/// Of each of the nodes how urgent the most urgent user is that is below another one.
+fn remote(users: &[(usize, u64)]) -> Vec<(usize, u64)> {
+    let elsewhere = |node: usize| users.iter().filter(move |user| user.0 != node).map(|user| user.1).min();
+    users.iter().filter_map(|(node, _)| Some((*node, elsewhere(*node)?))).collect()
 }
 
 fn places(sections: &[Section], from_ns: u64, ops: &mut Vec<(u64, Op)>) {

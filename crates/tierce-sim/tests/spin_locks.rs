@@ -5,8 +5,7 @@
 
 mod common;
 
-use common::{nearness, parse, report_of, seeds, within_bounds, Maker, MS};
-use std::fmt::Write;
+use common::{everybody_goes_on, nearness, parse, report_of, seeds, within_bounds, Maker, MS};
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
 
@@ -162,65 +161,12 @@ fn where_check_says_nothing() {
     assert!(found.contains("below `left` there is also lock `own` with protocol \"inheritance\""), "{found}");
 }
 
-impl Maker {
-    /// Tasks on up to four CPUs, `load` times what fits.
-    fn spinning(&mut self, load: u64) -> Plan {
-        let (cpus, locks) = (self.between(2, 4), self.between(1, 3));
-        let protocol = ["msrp", "mrsp"][self.between(0, 1) as usize];
-        for lock in 0..locks {
-            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
-        }
-        let _ = writeln!(self.text, "[machine]\ncpus = {cpus}");
-        let mut number = 0;
-        for cpu in 0..cpus {
-            let _ = writeln!(self.text, "[node.n{cpu}]\npolicy = \"fixed-priority\"\ncpu = {cpu}");
-            let tasks = self.between(1, 4);
-            for task in 0..tasks {
-                let period = self.between(4, 60) * 500;
-                let work = (period * load * self.between(10, 60) / 100 / (tasks + 1) / 50 * 50).max(100);
-                let sections = self.apart(work, locks);
-                let phase = self.between(0, 40) * 50;
-                let priority = if self.between(0, 5) == 0 { 3 } else { 9 - task };
-                let release = match self.between(0, 3) {
-                    0 => format!("separation = \"{period}us\", extra = \"500us\""),
-                    1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
-                    _ => format!("period = \"{period}us\""),
-                };
-                let _ = writeln!(
-                    self.text,
-                    "[task.t{number}]\nunder.n{cpu} = {{ priority = {priority} }}\n\
-                     load = {{ {release}, work = \"{work}us\", phase = \"{phase}us\"{sections} }}"
-                );
-                number += 1;
-            }
-        }
-        parse(&self.text)
-    }
-
-    /// Sections one after the other, short ones mostly.
-    fn apart(&mut self, work: u64, locks: u64) -> String {
-        let (mut list, mut at) = (Vec::new(), 0);
-        while at + 50 <= work && list.len() < 3 && self.between(0, 3) > 0 {
-            let from = self.between(at, work - 50) / 50 * 50;
-            let most = if self.between(0, 2) == 0 { work - from } else { (work - from).min(400) };
-            let own = self.between(50, most) / 50 * 50;
-            let lock = self.between(0, locks - 1);
-            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\" }}"));
-            at = from + own;
-        }
-        if list.is_empty() {
-            return String::new();
-        }
-        format!(", sections = [{}]", list.join(", "))
-    }
-}
-
 /// In classes of [`nearness`], how long the longest response of each task was that locks concern.
 #[test]
 fn nothing_takes_longer_than_check_says() {
     let (mut near, mut met) = ([[0; 5]; 2], 0);
     for seed in seeds() {
-        let plan = Maker::new(seed, "spinning").spinning(1);
+        let plan = Maker::new(seed, "spinning").between_cpus(&["msrp", "mrsp"], 1);
         let verdict = plan.admit();
         let helps = usize::from(plan.locks[0].protocol.name() == "mrsp");
         met += within_bounds(&plan, &verdict, seed, |_, verdict, longest, bound| {
@@ -243,16 +189,8 @@ fn nothing_takes_longer_than_check_says() {
 #[test]
 fn overload_is_no_deadlock() {
     for seed in 0..100 {
-        let plan = Maker::new(seed, "overload").spinning(4);
+        let plan = Maker::new(seed, "overload").between_cpus(&["msrp", "mrsp"], 4);
         let report = report_of(&plan, seed, 400 * MS);
-        let last = |node: usize| {
-            let of = |task: usize| {
-                plan.edges
-                    .iter()
-                    .any(|edge| edge.parent == node && edge.child == tierce_plan::Child::Task(task))
-            };
-            (0..plan.tasks.len()).filter(|task| of(*task)).map(|task| report.tasks[task].jobs).sum::<u64>()
-        };
-        assert!((0..plan.nodes.len()).all(|node| last(node) > 3), "seed {seed}: {}", report.tables());
+        everybody_goes_on(&plan, &report, seed);
     }
 }

@@ -187,6 +187,7 @@ fn task_verdicts(
                 response,
                 blocking: overheads.locks.of_task(index),
                 spinning: overheads.locks.spinning(index),
+                suspended: overheads.locks.suspended(index).cloned(),
                 kept: overheads.locks.kept(index),
                 failures,
                 promises: promised.clone(),

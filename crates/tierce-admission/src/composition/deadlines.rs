@@ -13,7 +13,7 @@ use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
 use crate::demand::jobs::{budgets_when, densest, job, job_and_suspension, requesting, requests, vary};
-use crate::demand::locks::{held_words, spun_words, Waiting};
+use crate::demand::locks::{awaited_words, held_words, spun_words, Waiting};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
 use crate::share::{fraction, percent, percent_given, Share};
@@ -178,16 +178,23 @@ impl Found<'_> {
         let locks = &self.overheads.locks;
         let blocking = match locks.waiting(task) {
             Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => blocking,
+            Waiting::Suspends(found) => &found.blocking,
             Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => return String::new(),
         };
         let spins = locks.spinning(task).map_or_else(String::new, |spinning| {
             let (most, held) = (show_time(spinning.most_ns), spun_words(self.plan, &spinning));
             format!(" Of it up to {most} is spinning: {held}; shorter sections there make it shorter.")
         });
+        let suspended = locks.suspended(task).filter(|found| found.most_ns > 0).map(|found| {
+            let (most, held) = (show_time(found.most_ns), awaited_words(self.plan, found));
+            format!(" Of it up to {most} it is suspended: {held}; shorter sections there make it shorter.")
+        });
+        let spins = suspended.unwrap_or(spins);
         let Some(most_ns) = blocking.most_ns.filter(|ns| *ns > 0) else { return spins };
         let held = held_words(self.plan, blocking);
+        let times = locks.suspended(task).map_or_else(String::new, |found| found.times());
         format!(
-            "{spins} Of it up to {} are waits for locks: {held}; shorter sections there make it shorter.",
+            "{spins} Of it up to {} are waits for locks: {held}{times}; shorter sections there make it shorter.",
             show_time(most_ns)
         )
     }

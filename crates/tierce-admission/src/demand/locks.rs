@@ -20,6 +20,7 @@
 use crate::demand::jobs::{budgets_of_its_own, densest, job_and_suspension, requests, vary, BudgetParams};
 use crate::demand::regions::{self, Kept};
 use crate::demand::spin_locks::{self, Spinning};
+use crate::demand::suspending_locks::{self, Suspended};
 use crate::share::{ratio, Share};
 use tierce_analysis::locks::{blocking, Blocking, Held, Protocol as Known};
 use tierce_analysis::{Sections, Task};
@@ -37,6 +38,8 @@ pub enum Waiting {
     Paid(Blocking),
     /// Spinning, and for less urgent ones of its CPU that spin or hold.
     Spins(Spinning, Blocking),
+    /// Suspended, and for less urgent ones of its CPU that are boosted.
+    Suspends(Suspended),
     /// For regions without preemption, or it has some itself.
     Kept(Kept),
     /// Why nothing is known.
@@ -72,8 +75,8 @@ impl Locks {
                 below_regions(plan, shape, below, &tasks, &mut waiting);
                 continue;
             }
-            let spins = |lock: &usize| plan.locks[*lock].protocol.spins();
-            if tasks.iter().all(|task| used[*task].is_empty() || used[*task].iter().any(spins)) {
+            let between = |lock: &usize| plan.locks[*lock].protocol.is_between_cpus();
+            if tasks.iter().all(|task| used[*task].is_empty() || used[*task].iter().any(between)) {
                 continue;
             }
             let mut theirs = tasks.iter().flat_map(|task| &used[*task]);
@@ -102,6 +105,9 @@ impl Locks {
             waiting[task] = found
                 .map_or_else(Waiting::Unknown, |(spinning, blocking)| Waiting::Spins(spinning, blocking));
         }
+        for (task, found) in suspending_locks::found(plan, shape) {
+            waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Suspends);
+        }
         Self(waiting)
     }
 
@@ -114,6 +120,7 @@ impl Locks {
             Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => {
                 Some(blocking.clone())
             }
+            Waiting::Suspends(found) => Some(found.blocking.clone()),
             Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => None,
         }
     }
@@ -138,14 +145,25 @@ impl Locks {
             Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => {
                 blocking.most_ns
             }
+            Waiting::Suspends(found) => found.blocking.most_ns,
             Waiting::Kept(kept) => Some(kept.most_ns()),
             Waiting::Unknown(_) => None,
         }
     }
 
-    /// Nobody runs in place of jobs for others that do not count with their node, and nobody spins.
+    /// Nobody runs in place of jobs for others that do not count with their node, and nobody spins or is suspended.
     pub fn take_nothing(&self) -> bool {
-        (0..self.0.len()).all(|task| self.elsewhere_ns(task) == Some(0) && self.spin_ns(task) == 0)
+        (0..self.0.len()).all(|task| {
+            self.elsewhere_ns(task) == Some(0) && self.spin_ns(task) == 0 && self.suspended(task).is_none()
+        })
+    }
+
+    /// How a job waits beside users of locks whose waiters are suspended, and how long it takes.
+    pub fn suspended(&self, task: usize) -> Option<&Suspended> {
+        match self.waiting(task) {
+            Waiting::Suspends(found) => Some(found),
+            _ => None,
+        }
     }
 
     /// For how long a job spins: CPU time beyond its work.
@@ -168,7 +186,7 @@ impl Locks {
     /// the same node.
     pub fn elsewhere_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
-            Waiting::Kept(_) | Waiting::Spins(..) => Some(0),
+            Waiting::Kept(_) | Waiting::Spins(..) | Waiting::Suspends(_) => Some(0),
             _ => self.most_ns(task),
         }
     }
@@ -180,12 +198,16 @@ impl Locks {
         (suspension_ns == 0).then_some(job)
     }
 
-    /// The same also where they suspend themselves, and for how long each does in all.
+    /// The same also where they suspend themselves, and for how long each does in all. Where a job may be suspended for a lock its work comes
+    /// later: that is part of its jitter (step 1 of [`tierce_analysis::suspending_locks`]).
     pub fn suspending(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<(Task, u64)> {
         let (job, suspension_ns) = densest(plan.tasks[task].load.as_ref()?, deadline_ns)?;
         let blocking_ns = self.most_ns(task)?;
-        let work_ns = job.work_ns.saturating_add(self.spin_ns(task));
-        Some((Task { work_ns, blocking_ns, ..job }, suspension_ns))
+        let found = self.suspended(task).filter(|found| found.requests > 0);
+        let late_ns = found.map_or(0, |found| found.response_ns.saturating_sub(job.work_ns));
+        let (work_ns, jitter_ns) =
+            (job.work_ns.saturating_add(self.spin_ns(task)), job.jitter_ns.max(late_ns));
+        Some((Task { work_ns, blocking_ns, jitter_ns, ..job }, suspension_ns))
     }
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
@@ -208,7 +230,11 @@ impl Locks {
             Waiting::Never => 0,
             Waiting::Paid(blocking) => blocking.most_ns?,
             Waiting::For(_) | Waiting::Kept(_) if self.most_ns(task) == Some(0) => 0,
-            Waiting::For(_) | Waiting::Spins(..) | Waiting::Kept(_) | Waiting::Unknown(_) => return None,
+            Waiting::For(_)
+            | Waiting::Spins(..)
+            | Waiting::Suspends(_)
+            | Waiting::Kept(_)
+            | Waiting::Unknown(_) => return None,
         };
         let work_ns = job.work_ns.saturating_add(paid_ns);
         (suspension_ns == 0).then_some(Task { work_ns, ..job })
@@ -217,7 +243,7 @@ impl Locks {
     /// Why there is no bound.
     pub fn why(&self, plan: &Plan, task: usize) -> Option<String> {
         match self.waiting(task) {
-            Waiting::Never | Waiting::Kept(_) | Waiting::Spins(..) => None,
+            Waiting::Never | Waiting::Kept(_) | Waiting::Spins(..) | Waiting::Suspends(_) => None,
             Waiting::Unknown(why) => Some(why.clone()),
             Waiting::For(blocking) | Waiting::Paid(blocking) if blocking.most_ns.is_some() => None,
             Waiting::For(blocking) | Waiting::Paid(blocking) => {
@@ -307,6 +333,11 @@ pub fn spun_words(plan: &Plan, spinning: &Spinning) -> String {
     listed(plan, &spinning.held, |_| false)
 }
 
+/// The same of one that is suspended.
+pub fn awaited_words(plan: &Plan, found: &Suspended) -> String {
+    listed(plan, &found.held, |_| false)
+}
+
 /// "`bus`, which `low` has for 2ms".
 pub fn held_words(plan: &Plan, blocking: &Blocking) -> String {
     listed(plan, &blocking.held, |lock| plan.locks[lock].protocol.spins())
@@ -374,8 +405,8 @@ fn blocking_by(plan: &Plan, tasks: &[usize], urgencies: &[u64]) -> Vec<Blocking>
         Protocol::None => Known::None,
         Protocol::Inheritance => Known::Inheritance,
         Protocol::Ceiling | Protocol::ImmediateCeiling | Protocol::Srp => Known::Ceiling,
-        // Of tasks whose waits are found elsewhere (`spin_locks.rs`).
-        Protocol::Msrp | Protocol::Mrsp => Known::None,
+        // Of tasks whose waits are found elsewhere (`spin_locks.rs`, `suspending_locks.rs`).
+        Protocol::Msrp | Protocol::Mrsp | Protocol::Mpcp | Protocol::Fmlp => Known::None,
     });
     let mut found = blocking(&sections, &levels, &protocols.collect::<Vec<_>>());
     found.iter_mut().flat_map(|blocking| &mut blocking.held).for_each(|held| held.task = tasks[held.task]);

@@ -5,4 +5,5 @@ pub mod locks;
 pub mod overheads;
 pub mod regions;
 pub mod spin_locks;
+pub mod suspending_locks;
 pub mod uncounted_threads;

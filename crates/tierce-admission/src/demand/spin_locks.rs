@@ -29,13 +29,7 @@ pub struct Spinning {
 pub fn found(plan: &Plan, shape: &Shape) -> Vec<(usize, Found)> {
     let mut found = Vec::new();
     for (protocol, spin) in [(Protocol::Msrp, Spin::NonPreemptive), (Protocol::Mrsp, Spin::Ceiling)] {
-        let uses =
-            |task: usize| plan.locks_of(task).iter().any(|lock| plan.locks[*lock].protocol == protocol);
-        let users: Vec<_> = (0..plan.tasks.len()).filter(|task| uses(*task)).collect();
-        let nodes: BTreeSet<_> = users.iter().filter_map(|user| plan.has_whole_cpu(shape, *user)).collect();
-        let nodes: Vec<_> = nodes.into_iter().collect();
-        let tasks: Vec<_> = nodes.iter().flat_map(|node| below(plan, shape, *node)).collect();
-        let why = nodes.iter().find_map(|node| trouble(plan, shape, *node, protocol));
+        let (tasks, why) = beside_users(plan, shape, protocol);
         if let Some(why) = why {
             found.extend(tasks.into_iter().map(|Member { task, .. }| (task, Err(why.clone()))));
             continue;
@@ -59,18 +53,32 @@ pub fn found(plan: &Plan, shape: &Shape) -> Vec<(usize, Found)> {
     found
 }
 
+/// All tasks directly below nodes with users of locks of a protocol, and why nothing is known of them.
+pub fn beside_users(plan: &Plan, shape: &Shape, protocol: Protocol) -> (Vec<Member>, Option<String>) {
+    let uses = |task: usize| plan.locks_of(task).iter().any(|lock| plan.locks[*lock].protocol == protocol);
+    let users: Vec<_> = (0..plan.tasks.len()).filter(|task| uses(*task)).collect();
+    let nodes: BTreeSet<_> = users.iter().filter_map(|user| plan.has_whole_cpu(shape, *user)).collect();
+    let nodes: Vec<_> = nodes.into_iter().collect();
+    let tasks = nodes.iter().flat_map(|node| below(plan, shape, *node)).collect();
+    (tasks, nodes.iter().find_map(|node| trouble(plan, shape, *node, protocol)))
+}
+
 /// A task directly below a node.
-struct Member {
-    task: usize,
-    node: usize,
+pub struct Member {
+    pub task: usize,
+    pub node: usize,
     /// 0 is the most urgent.
     level: u32,
+    /// The smaller the more urgent, below all nodes; also of one with other parents.
+    pub urgency: u64,
 }
 
 /// The tasks directly below a node.
-fn below(plan: &Plan, shape: &Shape, node: usize) -> Vec<Member> {
+pub fn below(plan: &Plan, shape: &Shape, node: usize) -> Vec<Member> {
+    let at = policies::by_number(plan.nodes[node].policy)
+        .and_then(|policy| policies::position(&policy.edge_params, "priority"));
     let task = |edge: &usize| match plan.edges[*edge].child {
-        Child::Task(task) => Some((task, plan.urgency(shape, task).unwrap_or(u64::MAX))),
+        Child::Task(task) => Some((task, u64::MAX - at.map_or(0, |at| plan.edges[*edge].params[at]))),
         _ => None,
     };
     let tasks: Vec<_> = shape.children[node].iter().filter_map(task).collect();
@@ -78,13 +86,13 @@ fn below(plan: &Plan, shape: &Shape, node: usize) -> Vec<Member> {
     let levels: Vec<_> = levels.into_iter().collect();
     let member = |(task, urgency): (usize, u64)| {
         let level = levels.partition_point(|other| *other < urgency) as u32;
-        Member { task, node, level }
+        Member { task, node, level, urgency }
     };
     tasks.into_iter().map(member).collect()
 }
 
 /// Lock and length of each section.
-fn sections(plan: &Plan, task: usize) -> Vec<(usize, u64)> {
+pub fn sections(plan: &Plan, task: usize) -> Vec<(usize, u64)> {
     let sections = plan.tasks[task].load.as_ref().map_or(&[][..], |load| load.sections());
     sections.iter().map(|section| (section.lock, section.length_ns)).collect()
 }
@@ -93,7 +101,8 @@ fn sections(plan: &Plan, task: usize) -> Vec<(usize, u64)> {
 fn trouble(plan: &Plan, shape: &Shape, node: usize, protocol: Protocol) -> Option<String> {
     let name = &plan.nodes[node].name;
     if plan.machine.costs != Default::default() {
-        return Some("how `[machine] costs` add to spinning is not known".into());
+        let what = if protocol.spins() { "spinning" } else { "waits for locks" };
+        return Some(format!("how `[machine] costs` add to {what} is not known"));
     }
     if !plan.machine.interrupts.is_empty() || !plan.machine.left.is_empty() {
         return Some("interrupts may keep others from leaving their locks for as long as they take".into());
@@ -121,13 +130,14 @@ fn trouble(plan: &Plan, shape: &Shape, node: usize, protocol: Protocol) -> Optio
         Child::Task(task) => shape.task_parents[task].len() > 1,
         _ => true,
     };
+    let keep = if protocol.spins() { "spin or have locks" } else { "have locks" };
     let urgent = |edge: &&usize| u64::MAX - plan.edges[**edge].params[priority] <= least;
     if let Some(edge) = shape.children[node].iter().filter(apart).find(urgent) {
         let child = plan.item_name(plan.edges[*edge].child);
-        return Some(format!("`{child}` may run below `{name}` while others there spin or have locks"));
+        return Some(format!("`{child}` may run below `{name}` while others there {keep}"));
     }
     let crowd = of_crowd(plan, node, &shape.children[node], priority);
-    crowd.filter(|crowd| u64::MAX - crowd <= least).map(|_| {
-        format!("threads that match nothing may run below `{name}` while others there spin or have locks")
-    })
+    crowd
+        .filter(|crowd| u64::MAX - crowd <= least)
+        .map(|_| format!("threads that match nothing may run below `{name}` while others there {keep}"))
 }

@@ -1,13 +1,12 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
 use crate::demand::regions::{Blocker, Keeps, Kept};
-use crate::demand::spin_locks::Spinning;
 use crate::explain::chains;
 use crate::explain::derivation::{Derived, DerivedJson};
 use crate::explain::part::named;
 use crate::explain::remedies::Broken;
 use crate::share::{fraction, fraction_given, Share};
-use crate::verdict::{Admission, Failure, Law, Part, Promise, Proof, CHECK_VERSION};
+use crate::verdict::{Admission, Failure, Law, Part, Promise, Proof, TaskVerdict, CHECK_VERSION};
 use serde::{Serialize, Serializer};
 use serde_json::{json, Map, Value};
 use tierce_analysis::locks::{Blocking, Held};
@@ -164,6 +163,8 @@ struct BlockingJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     spinning: Option<SpinningJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<WaitingJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<RegionJson<'a>>,
 }
 
@@ -172,6 +173,14 @@ struct BlockingJson<'a> {
 struct SpinningJson<'a> {
     most_ns: u64,
     held: Vec<HeldJson<'a>>,
+}
+
+/// While a job is suspended: in all, the sections that its requests may wait for, and how many of these may.
+#[derive(Serialize)]
+struct WaitingJson<'a> {
+    most_ns: u64,
+    held: Vec<HeldJson<'a>>,
+    requests: u64,
 }
 
 #[derive(Serialize)]
@@ -268,7 +277,7 @@ impl<'a> Json<'a> {
             failures: self.failures(task.spot, &verdict.failures),
             wcrt_ns: verdict.response.and_then(Response::ns),
             blocking: match &verdict.blocking {
-                Some(blocking) => Some(self.blocking(blocking, verdict.spinning.as_ref())),
+                Some(blocking) => Some(self.blocking(blocking, verdict)),
                 None => verdict.kept.and_then(|kept| self.kept(kept)),
             },
             guarantees: self.promised(Part::Task(*index), &verdict.promises),
@@ -276,16 +285,24 @@ impl<'a> Json<'a> {
         }
     }
 
-    fn blocking(self, blocking: &Blocking, spinning: Option<&Spinning>) -> BlockingJson<'a> {
+    fn blocking(self, blocking: &Blocking, verdict: &TaskVerdict) -> BlockingJson<'a> {
         let held = |held: &Held| HeldJson {
             lock: &self.plan.locks[held.lock].name,
             task: &self.plan.tasks[held.task].name,
             length_ns: held.length_ns,
         };
         let all = |list: &[Held]| list.iter().map(held).collect();
-        let spinning =
-            spinning.map(|spinning| SpinningJson { most_ns: spinning.most_ns, held: all(&spinning.held) });
-        BlockingJson { most_ns: blocking.most_ns, held: all(&blocking.held), spinning, region: None }
+        let spinning = verdict
+            .spinning
+            .as_ref()
+            .map(|spinning| SpinningJson { most_ns: spinning.most_ns, held: all(&spinning.held) });
+        let waiting = verdict.suspended.as_ref().filter(|found| found.requests > 0);
+        let waiting = waiting.map(|found| WaitingJson {
+            most_ns: found.most_ns,
+            held: all(&found.held),
+            requests: found.requests,
+        });
+        BlockingJson { most_ns: blocking.most_ns, held: all(&blocking.held), spinning, waiting, region: None }
     }
 
     fn kept(self, kept: Kept) -> Option<BlockingJson<'a>> {
@@ -296,7 +313,13 @@ impl<'a> Json<'a> {
             Keeps::Threshold { priority, work_ns } => (Some(0), work_ns, Some(priority)),
         };
         let region = Some(RegionJson { task: &self.plan.tasks[task].name, at_ns, length_ns, threshold });
-        Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), spinning: None, region })
+        Some(BlockingJson {
+            most_ns: Some(kept.most_ns()),
+            held: Vec::new(),
+            spinning: None,
+            waiting: None,
+            region,
+        })
     }
 
     fn chain(self, index: &usize) -> Value {

@@ -1,6 +1,6 @@
 //! What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs.
 
-use crate::demand::locks::{held_words, spun_words};
+use crate::demand::locks::{awaited_words, held_words, spun_words};
 use crate::demand::regions::Keeps;
 use crate::explain::chains;
 use crate::explain::remedies::Broken;
@@ -97,10 +97,15 @@ impl About<'_> {
             let (most, held) = (show_time(spinning.most_ns), spun_words(self.plan, spinning));
             self.line(&format!("  locks     it spins up to {most}: {held}"));
         }
+        if let Some(found) = found.suspended.as_ref().filter(|found| found.most_ns > 0) {
+            let (most, held) = (show_time(found.most_ns), awaited_words(self.plan, found));
+            self.line(&format!("  locks     it is suspended up to {most}: {held}"));
+        }
         if let Some(blocking) = found.blocking.as_ref().filter(|blocking| !blocking.held.is_empty()) {
             let most =
                 blocking.most_ns.map_or("without a bound".into(), |ns| format!("up to {}", show_time(ns)));
-            self.line(&format!("  locks     it waits {most}: {}", held_words(self.plan, blocking)));
+            let times = found.suspended.as_ref().map_or_else(String::new, |found| found.times());
+            self.line(&format!("  locks     it waits {most}: {}{times}", held_words(self.plan, blocking)));
         }
         if let Some(kept) = found.kept {
             if let Some(by) = kept.by {

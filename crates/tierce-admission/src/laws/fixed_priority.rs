@@ -53,6 +53,10 @@ const WITH_PHASES: &str =
 const WITH_SPINNING: &str =
     "response times under fixed priorities with spinning (Gai, Lipari & Di Natale 2001; Burns & Wellings 2013)";
 
+/// The same where some are suspended until they get locks of other CPUs.
+const WITH_LOCKS: &str =
+    "response times under fixed priorities with waiters that suspend themselves (Lakshmanan, de Niz & Rajkumar 2009; Brandenburg 2014; Chen et al. 2019)";
+
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
 
@@ -304,6 +308,9 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>, verdict: &mut NodeVerdi
     if set.is_empty() || set.len() > RESPONSES_MAX {
         return Vec::new();
     }
+    if members.iter().any(|task| overheads.locks.suspended(*task).is_some()) {
+        return with_locks(node, &members);
+    }
     // Timers go off in the middle of everybody.
     let timers = match overheads.timers(edges) {
         Ok(timers) => timers,
@@ -391,6 +398,16 @@ fn with_regions(
     let bound = |response| Bound { response, test, exact: false };
     let found = found.into_iter().flat_map(|(_, found)| found);
     members.iter().copied().zip(found.map(bound)).collect()
+}
+
+/// Some are suspended until they get locks of other CPUs: all of that is known of their CPUs together, if each is theirs.
+fn with_locks(node: &Node, members: &[usize]) -> Vec<(usize, Bound)> {
+    let whole = supplies(node.received).any(|(_, supply)| supply == Supply::WHOLE);
+    let found = members.iter().filter(|_| whole).filter_map(|task| {
+        let response = node.overheads.locks.suspended(*task)?.response();
+        Some((*task, Bound { response, test: WITH_LOCKS, exact: false }))
+    });
+    found.collect()
 }
 
 /// Some suspend themselves; on a whole CPU.

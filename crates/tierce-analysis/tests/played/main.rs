@@ -7,5 +7,6 @@ mod player;
 mod requests;
 mod sections;
 mod spin_locks;
+mod suspending_locks;
 mod suspension;
 mod thresholds;

@@ -41,7 +41,7 @@ fn one_section_of_each_other_cpu() {
 }
 
 /// Parts of a job: with which lock, and how long.
-type Parts = Vec<(Option<usize>, u64)>;
+pub type Parts = Vec<(Option<usize>, u64)>;
 
 struct Job {
     ready: u64,
@@ -138,7 +138,7 @@ impl Player<'_> {
     }
 }
 
-fn draw_set(draw: &mut Draw, cpus: usize) -> (Vec<Spinner>, Vec<Parts>) {
+pub fn draw_set(draw: &mut Draw, cpus: usize) -> (Vec<Spinner>, Vec<Parts>) {
     const PERIODS: [u64; 6] = [8, 10, 12, 15, 20, 30];
     let (mut spinners, mut jobs) = (Vec::new(), Vec::new());
     for cpu in 0..cpus {

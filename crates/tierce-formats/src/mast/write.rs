@@ -128,7 +128,7 @@ impl Writer<'_> {
                 Protocol::ImmediateCeiling => "immediate_ceiling_resource",
                 Protocol::Srp => "srp_resource",
                 Protocol::Inheritance => "priority_inheritance_resource",
-                Protocol::Ceiling | Protocol::None | Protocol::Msrp | Protocol::Mrsp => {
+                _ => {
                     let what = format!("protocol `{}` of `{}`", lock.protocol.name(), lock.name);
                     self.flat.leave(lock.spot, what, "its priority is inherited");
                     "priority_inheritance_resource"

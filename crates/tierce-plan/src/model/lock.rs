@@ -30,11 +30,16 @@ pub enum Protocol {
     Msrp,
     /// The same with the ceiling of its CPU; and who spins runs the section of a holder that is preempted.
     Mrsp,
+    /// Who requests it while a job has it suspends itself, and the most urgent waiter gets it next. Who has it is boosted: it gives way only to those
+    /// with locks of higher ceilings, which more urgent tasks of other CPUs use.
+    Mpcp,
+    /// The same, first come, first served: who has it gives way only to those with locks that requested theirs earlier.
+    Fmlp,
 }
 
 impl Protocol {
     /// As in plans.
-    pub const NAMES: [(&'static str, Self); 7] = [
+    pub const NAMES: [(&'static str, Self); 9] = [
         ("none", Self::None),
         ("inheritance", Self::Inheritance),
         ("ceiling", Self::Ceiling),
@@ -42,6 +47,8 @@ impl Protocol {
         ("srp", Self::Srp),
         ("msrp", Self::Msrp),
         ("mrsp", Self::Mrsp),
+        ("mpcp", Self::Mpcp),
+        ("fmlp+", Self::Fmlp),
     ];
 
     /// As in plans.
@@ -52,6 +59,16 @@ impl Protocol {
     /// It may have users on several CPUs, who spin.
     pub fn spins(self) -> bool {
         matches!(self, Self::Msrp | Self::Mrsp)
+    }
+
+    /// It may have users on several CPUs, who suspend themselves.
+    pub fn suspends(self) -> bool {
+        matches!(self, Self::Mpcp | Self::Fmlp)
+    }
+
+    /// It may have users on several CPUs.
+    pub fn is_between_cpus(self) -> bool {
+        self.spins() || self.suspends()
     }
 
     /// It keeps jobs from requests or from their begin by who uses which locks.

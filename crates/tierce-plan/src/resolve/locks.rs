@@ -223,7 +223,7 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
     for (index, lock) in plan.locks.iter().enumerate() {
         let users: Vec<_> = (0..plan.tasks.len()).filter(|task| locks[*task].contains(&index)).collect();
-        if lock.protocol.spins() {
+        if lock.protocol.is_between_cpus() {
             on_whole_cpus(plan, shape, lock, &users, faults);
             continue;
         }
@@ -249,13 +249,17 @@ fn one_cpu(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mu
         };
         let fault = Fault::new("lock_is_for_one_cpu", task.spot, message);
         let hint =
-            "protocol = \"msrp\" and \"mrsp\" are for tasks of several CPUs, each of which stays on one";
+            "protocol = \"msrp\", \"mrsp\", \"mpcp\" and \"fmlp+\" are for tasks of several CPUs, each of which stays on one";
         faults.push(fault.hint(hint).other(lock.spot, "the lock"));
     }
 }
 
-/// Who spins or holds is on a CPU where no node above it runs others, and has one lock at a time.
+/// Who waits or holds is on a CPU where no node above it runs others, and has one lock at a time.
 fn on_whole_cpus(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mut Vec<Fault>) {
+    let (whole, nested, wait) = match lock.protocol.spins() {
+        true => ("spinning_needs_a_whole_cpu", "spinning_sections_are_not_nested", "spin"),
+        false => ("suspending_needs_a_whole_cpu", "suspending_sections_are_not_nested", "suspend themselves"),
+    };
     for task in users.iter().filter(|task| plan.is_first_of_set(**task)) {
         let message = match plan.has_whole_cpu(shape, *task) {
             None => "directly below a `fixed-priority` node that has one CPU and no parent".to_string(),
@@ -268,8 +272,8 @@ fn on_whole_cpus(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], fault
             },
         };
         let (name, about) = (&plan.tasks[*task].name, &lock.name);
-        let message = format!("`{name}` uses lock `{about}`, whose waiters spin: such tasks are {message}");
-        let fault = Fault::new("spinning_needs_a_whole_cpu", plan.tasks[*task].spot, message);
+        let message = format!("`{name}` uses lock `{about}`, whose waiters {wait}: such tasks are {message}");
+        let fault = Fault::new(whole, plan.tasks[*task].spot, message);
         let hint = "one `fixed-priority` node for each CPU, with `cpu = N`, or `per_cpu = true`";
         faults.push(fault.value(lock.protocol.name()).hint(hint).other(lock.spot, "the lock"));
     }
@@ -279,10 +283,10 @@ fn on_whole_cpus(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], fault
     };
     for task in users.iter().filter(|task| plan.is_first_of_set(**task)).filter(nests) {
         let message = format!(
-            "`{}` uses lock `{}`, whose waiters spin, and has a section within another one",
+            "`{}` uses lock `{}`, whose waiters {wait}, and has a section within another one",
             plan.tasks[*task].name, lock.name
         );
-        let fault = Fault::new("spinning_sections_are_not_nested", plan.tasks[*task].spot, message);
+        let fault = Fault::new(nested, plan.tasks[*task].spot, message);
         let hint = "one lock for both, or one section after the other";
         faults.push(fault.value(lock.protocol.name()).hint(hint).other(lock.spot, "the lock"));
     }
@@ -334,7 +338,7 @@ fn circles(plan: &Plan, faults: &mut Vec<Fault>) {
         let sections = task.load.as_ref().map_or(&[][..], |load| load.sections());
         let waits = sections.iter().filter(|section| {
             let protocol = plan.locks[section.lock].protocol;
-            !protocol.has_ceilings() && !protocol.spins()
+            !protocol.has_ceilings() && !protocol.is_between_cpus()
         });
         waits.map(Section::critical).collect()
     };

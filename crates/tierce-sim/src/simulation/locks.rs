@@ -12,6 +12,9 @@
 //! lock is left, the first of the queue has it at once, and its CPU decides again. With MrsP the first CPU on which one spins makes
 //! progress for a holder that no other CPU runs: whenever a CPU stops running such a holder, those of the queue decide again.
 //!
+//! With MPCP and FMLP+ who requests such a lock while another one has it blocks, as if it slept, and is woken with the lock. Who has one
+//! is boosted: when the engine chooses another task directly below its node, it runs in the place of that; of several the first.
+//!
 //! A job within a region is played in the same way: whichever other task directly below the same node the engine chooses, who is in the
 //! region runs in its place until that ends. So there is at most one in each node, and the nodes above go on as they would: a budget
 //! that ends, ends, and the region goes on with the next one. A region has begun when 1 ns of it is done: a job that comes at the time of its begin
@@ -39,6 +42,8 @@ enum Waits {
     Spins,
     /// It spins, and runs the section of who has the lock.
     Helps(u32),
+    /// It is suspended until it has the lock.
+    Suspends,
 }
 
 impl Simulation {
@@ -61,6 +66,8 @@ impl Simulation {
                         (c.worker, c.end_ns) = (0, NEVER);
                         return self.calls_for_help(before);
                     }
+                    // One that runs in the place of another one has its only lock already.
+                    Waits::Suspends => return self.sleep(cpu, chosen, now),
                     Waits::Helps(holder) => {
                         worker = holder;
                         break;
@@ -145,14 +152,16 @@ impl Simulation {
         }
         let task = &mut self.tasks[index as usize];
         let need = locks.request(index, !task.started, task.script.as_deref_mut());
-        if let Need::Lock(holder, lock) | Need::Spin(holder, lock) = need {
+        if let Need::Lock(holder, lock) | Need::Spin(holder, lock) | Need::Suspend(holder, lock) = need {
             let helps = locks.is_helped(holder).is_some();
             if !std::mem::replace(&mut task.waits, true) {
                 let (task, held_by) = (self.first_task + index, self.first_task + holder);
                 self.tell(now, Kind::LockWait, self.cpu_of(task), task, held_by, Lock::of_plan(lock));
             }
-            if matches!(need, Need::Lock(..)) {
-                return Waits::For(holder, Some(lock));
+            match need {
+                Need::Lock(..) => return Waits::For(holder, Some(lock)),
+                Need::Suspend(..) => return Waits::Suspends,
+                _ => {}
             }
             self.start(cpu, index, now);
             let id = self.first_task + holder;
@@ -195,10 +204,14 @@ impl Simulation {
         for index in left.next {
             self.get(index, now);
         }
+        for index in left.resumed {
+            self.graph.wake(self.first_task + index, now);
+            self.get(index, now);
+        }
         goes_on
     }
 
-    /// A task that spins has its lock: its CPU is to see to it that it goes on, or others help it.
+    /// A task that spins or was suspended has its lock: its CPU is to see to it that it goes on, or others help it.
     fn get(&mut self, index: u32, now: u64) {
         let task = &mut self.tasks[index as usize];
         if let Some(script) = task.script.as_mut() {

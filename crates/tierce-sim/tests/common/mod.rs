@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 use expect_test::Expect;
+use std::fmt::Write;
 use tierce_admission::{Admission, Deadlines, PlanExt, TaskVerdict};
 use tierce_plan::{Plan, Task};
 use tierce_sim::{Options, Simulation, Stream};
@@ -122,6 +123,72 @@ impl Maker {
     pub fn floating(&mut self, most: u64) -> String {
         format!(", longest_region = \"{}us\"", self.between(1, most))
     }
+}
+
+impl Maker {
+    /// Tasks on up to four CPUs, `load` times what fits, with locks between CPUs of one of these protocols.
+    pub fn between_cpus(&mut self, protocols: &[&str], load: u64) -> Plan {
+        let (cpus, locks) = (self.between(2, 4), self.between(1, 3));
+        let protocol = protocols[self.between(0, protocols.len() as u64 - 1) as usize];
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+        let _ = writeln!(self.text, "[machine]\ncpus = {cpus}");
+        let mut number = 0;
+        for cpu in 0..cpus {
+            let _ = writeln!(self.text, "[node.n{cpu}]\npolicy = \"fixed-priority\"\ncpu = {cpu}");
+            let tasks = self.between(1, 4);
+            // Only who is suspended has a priority among those of other CPUs.
+            let first = if ["mpcp", "fmlp+"].contains(&protocol) { 9 + self.between(0, 3) } else { 9 };
+            for task in 0..tasks {
+                let period = self.between(4, 60) * 500;
+                let work = (period * load * self.between(10, 60) / 100 / (tasks + 1) / 50 * 50).max(100);
+                let sections = self.apart(work, locks);
+                let phase = self.between(0, 40) * 50;
+                let priority = if self.between(0, 5) == 0 { 3 } else { first - task };
+                let release = match self.between(0, 3) {
+                    0 => format!("separation = \"{period}us\", extra = \"500us\""),
+                    1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
+                    _ => format!("period = \"{period}us\""),
+                };
+                let _ = writeln!(
+                    self.text,
+                    "[task.t{number}]\nunder.n{cpu} = {{ priority = {priority} }}\n\
+                     load = {{ {release}, work = \"{work}us\", phase = \"{phase}us\"{sections} }}"
+                );
+                number += 1;
+            }
+        }
+        parse(&self.text)
+    }
+
+    /// Sections one after the other, short ones mostly.
+    fn apart(&mut self, work: u64, locks: u64) -> String {
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at + 50 <= work && list.len() < 3 && self.between(0, 3) > 0 {
+            let from = self.between(at, work - 50) / 50 * 50;
+            let most = if self.between(0, 2) == 0 { work - from } else { (work - from).min(400) };
+            let own = self.between(50, most) / 50 * 50;
+            let lock = self.between(0, locks - 1);
+            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\" }}"));
+            at = from + own;
+        }
+        if list.is_empty() {
+            return String::new();
+        }
+        format!(", sections = [{}]", list.join(", "))
+    }
+}
+
+/// More work than time: jobs of all CPUs go on being done.
+pub fn everybody_goes_on(plan: &Plan, report: &Report, seed: u64) {
+    let last = |node: usize| {
+        let of = |task: usize| {
+            plan.edges.iter().any(|edge| edge.parent == node && edge.child == tierce_plan::Child::Task(task))
+        };
+        (0..plan.tasks.len()).filter(|task| of(*task)).map(|task| report.tasks[task].jobs).sum::<u64>()
+    };
+    assert!((0..plan.nodes.len()).all(|node| last(node) > 3), "seed {seed}: {}", report.tables());
 }
 
 /// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how
