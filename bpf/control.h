@@ -81,6 +81,8 @@ struct tierce_leaf {
 	u32 moving;	 /* its thread may have been given another leaf: look */
 	u32 overrun;	 /* enum tierce_overrun */
 	u64 overrun_ns;	 /* what it had run when that began */
+	u32 held;	 /* its thread sleeps, and who has the lock it waits for runs in its place: 1 + where that is in `held`; 0: not so */
+	u32 pad;
 };
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */
@@ -123,6 +125,14 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 thawed_ns; /* when that was, 0: not yet */
 };
 
+#define TIERCE_HELD 1024u
+struct tierce_held { /* a lock that threads wait for who lend their place to its holder */
+	u64 lock;
+	u32 holder, pid; /* leaf and number of who has it; 0: nobody, or not known */
+	u32 waiters;
+	u32 pad;
+};
+
 struct tierce_lock_side { /* of a domain, written by who holds its lock; if count_contention */
 	u64 taken;
 	u64 taken_over; /* another CPU had it before */
@@ -136,6 +146,7 @@ struct tierce_side {
 	struct tierce_leaf leaf[TIERCE_NODES];
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
 	struct tierce_lock_side lock[2 * TIERCE_CPUS + 1]; /* of each domain, and TIERCE_KNOWN */
+	struct tierce_held held[TIERCE_HELD];
 	u64 nice_weight[40];				   /* of nice -20 to 19; set by the loader */
 	u32 users[TIERCE_USERS];			   /* leaves of each user's threads */
 	u32 ticket, serving;				   /* lock of control operations */

@@ -5,7 +5,7 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t;
-	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, kicked, waits_on, key;
+	u32 cpu = on, leaf, runs, was = TIERCE_NONE, blocked, kicked, waits_on, key;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
@@ -42,33 +42,43 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		side_at(cpu)->overrun = 0;
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
+	if (WANTED(inherits) && !blocked && cpu_at(cpu)->task && !leaf_runs(cpu_at(cpu)->task, cpu)) {
+		blocked = cpu_at(cpu)->task; /* who ran in its place sleeps */
+		lends_no_more(blocked);
+	}
 	kicked = WANTED(count_contention) ? cpu_at(cpu)->kick_pending : 0;
 	leaf = graph_decide(cpu, blocked, now, 0);
 	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
 		leaf = graph_decide(cpu, 0, now, 0);
+	runs = leaf_runs(leaf, cpu);
+	if (leaf && !runs) {
+		leaf_sleeps(leaf, now);
+		port_kick(cpu);
+		return;
+	}
 	if (WANTED(count_contention) && kicked)
-		kick_counts(cpu, leaf == was);
+		kick_counts(cpu, runs == was);
 	if (PORT_HAS_PART(shared) && cpu_at(cpu)->leaves) {
-		if (was && was != leaf)
+		if (was && was != runs)
 			side_at(cpu)->left = was;
 		else
 			graph_returned(cpu, now);
 	}
-	side_at(cpu)->decided_ns = leaf && leaf != was ? now : 0;
-	arm(cpu, now, leaf != was ? side_at(cpu)->switch_ns : 0);
+	side_at(cpu)->decided_ns = leaf && runs != was ? now : 0;
+	arm(cpu, now, runs != was ? side_at(cpu)->switch_ns : 0);
 	if (!leaf) {
 		if (SIDE.overflows)
 			beside_comes(cpu, 1, now);
 		return;
 	}
-	if (leaf == was) {
+	if (runs == was) {
 		slice_set(prev, SCX_SLICE_INF);
 		if (cpu_at(cpu)->outside && !cpu_is_frozen(cpu))
 			cpu_outside(cpu, 0, now);
 		side_at(cpu)->keeps++;
 		return;
 	}
-	if (!leaf_at(leaf)->custody) {
+	if (!leaf_at(runs)->custody) {
 		if (leaf >= TIERCE_NODES)
 			port_fail("a task that does not exist was decided for");
 		side_at(cpu)->misses++;
@@ -80,7 +90,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		side_at(cpu)->awaits = leaf;
 		return;
 	}
-	key = leaf; /* the leaf itself need not be in memory */
+	key = runs; /* the leaf itself need not be in memory */
 	slot = bpf_map_lookup_elem(&slots, &key);
 	if (!slot)
 		return;
@@ -88,7 +98,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (task) {
 		scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
 		if (!WANTED(several_cpus)) {
-			leaf_at(leaf)->custody = CUSTODY_NONE;
+			leaf_at(runs)->custody = CUSTODY_NONE;
 			return;
 		}
 		/* Looked at after the insertion, which the kernel ignores if the thread is queued anew from here on. One that
@@ -100,7 +110,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		if (!fits && !leaving)
 			fits = !task->migration_disabled && thread_fits(task, cpu);
 		if (fits) {
-			leaf_at(leaf)->custody = CUSTODY_NONE;
+			leaf_at(runs)->custody = CUSTODY_NONE;
 			/* A CPU that goes offline does so when nothing is queued there any more. It has to look itself. */
 			if (waits_on < TIERCE_CPUS && !cpu_at(waits_on)->online)
 				port_kick(waits_on);
@@ -109,7 +119,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 			scx_bpf_dispatch_cancel();
 			/* It cannot leave a CPU that no longer asks: let it go on there. */
 			if (task->migration_disabled && waits_on < TIERCE_CPUS && cpu_is_gone(waits_on)) {
-				leaf_at(leaf)->custody = CUSTODY_NONE;
+				leaf_at(runs)->custody = CUSTODY_NONE;
 				scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | waits_on, BESIDE_SLICE_NS, 0);
 			}
 		}
@@ -133,7 +143,7 @@ void BPF_PROG(tierce_tick, struct task_struct *p)
 static inline bool switch_is_plain(u32 cpu, struct task_struct *next)
 {
 	u32 task = cpu_at(cpu)->task, pid = (u32)next->pid;
-	if (!pid || !task || leaf_at(task)->pid != pid || next->prio < MAX_RT_PRIO)
+	if (!pid || !task || leaf_at(leaf_runs(task, cpu))->pid != pid || next->prio < MAX_RT_PRIO)
 		return false;
 	if (cpu_at(cpu)->outside || side_at(cpu)->blocked || side_at(cpu)->idle)
 		return false;
@@ -191,7 +201,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			outside = 1;
 		} else {
 			task = cpu_at(cpu)->task;
-			stray = !task || leaf_at(task)->pid != (u32)next->pid;
+			stray = !task || leaf_at(leaf_runs(task, cpu))->pid != (u32)next->pid;
 			outside = stray;
 			if (WANTED(throttle_at_user) && stray) {
 				t = thread_of(next);

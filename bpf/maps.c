@@ -23,15 +23,18 @@ CONSTANT(u64, throttle_at_user) = 0;
 CONSTANT(u64, locks_fair) = 1;
 CONSTANT(u64, count_contention) = 0;
 CONSTANT(u64, watch_locks) = 0;
+CONSTANT(u64, inherits) = 0;
 #define WANTED(constant) KNOWN_BIT(constant, 0)
 
-struct thread {	    /* of every thread, in its task storage */
-	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
-	u32 next;   /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
-	u32 lost;   /* it has not the place that the plan has for it: it left our class, or may not run there */
-	u32 beside; /* no leaf was left for it, or for its user; counted once */
-	u32 class;  /* its policy and real-time priority, as the loader was told last */
-	u32 waits;  /* for a lock: 1 + what kind (enum tierce_lock); 0: it does not, or nobody wants to know */
+struct thread {			/* of every thread, in its task storage */
+	u32 leaf;		/* its task in the graph, 0: none, it runs outside */
+	u32 next;		/* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
+	u32 lost;		/* it has not the place that the plan has for it: it left our class, or may not run there */
+	u32 beside;		/* no leaf was left for it, or for its user; counted once */
+	u32 class;		/* its policy and real-time priority, as the loader was told last */
+	u32 waits;		/* for a lock: 1 + what kind (enum tierce_lock); 0: it does not, or nobody wants to know */
+	u32 holder, holder_pid; /* while it waits: leaf and number of who has the lock, as far as known; 0: not */
+	u64 lock;		/* which one */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

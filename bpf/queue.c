@@ -172,6 +172,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = cpu_of(p), leaf, runs;
 	struct thread *t;
+	bool lent = false;
 	u64 now;
 
 	if (thread_is_pinned(p)) {
@@ -184,6 +185,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	now = now_ns();
 	leaf = leaf_known(p);
+	if (WANTED(inherits) && leaf && (enq_flags & SCX_ENQ_WAKEUP))
+		lent = thread_wakes(p, leaf);
 	if (!leaf || leaf_at(leaf)->moving || leaf_is_cut_off(leaf))
 		leaf = leaf_settle(p, now);
 	if (!leaf) {
@@ -228,8 +231,10 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leaf_offered(leaf);
 	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
-	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
+	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf || lent))
 		port_kick(runs);
+	else if (WANTED(inherits) && is_awaited(leaf))
+		port_kick(node_at(leaf)->domain);
 }
 
 SEC("struct_ops/dequeue")
@@ -258,6 +263,8 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	}
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
+	if (WANTED(inherits) && sleeps && !cpu_is_frozen(cpu) && thread_lends(p, leaf, cpu))
+		return;
 	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
 	    !leaf_at(leaf)->moving && !cpu_is_frozen(cpu) && !(p->__state & TASK_DEAD)) {
 		if (leaf_at(leaf)->woke_ns && !waits_for_lock(p))

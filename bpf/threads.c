@@ -48,6 +48,8 @@ void BPF_PROG(tierce_enable, struct task_struct *p)
 	u64 now;
 	if (t && t->leaf)
 		leaf_at(t->leaf)->moving = 1; /* no longer unseen */
+	if (WANTED(inherits) && t && t->leaf)
+		lends_no_more(t->leaf);
 	/* It fell asleep between two objects. */
 	if (t && t->leaf && !p->on_rq && node_at(t->leaf)->servable) {
 		now = now_ns();
@@ -83,6 +85,8 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	u32 cpu = cpu_of(p);
 	if (!t || !SIDE.ready || cpu >= TIERCE_CPUS) /* not ready: another object has its leaf from now on */
 		return;
+	if (WANTED(inherits) && leaf_at(t->leaf)->held)
+		leaf_sleeps(t->leaf, now_ns());
 	/* It keeps its leaf until it comes back or dies. While frozen it was not released when it was dequeued. */
 	if (SIDE.ready == READY_KEEPS || cpu_is_frozen(cpu)) {
 		if (t->leaf && node_at(t->leaf)->servable)

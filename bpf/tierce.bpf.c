@@ -76,6 +76,7 @@ const volatile struct tierce_layout layout = {
 #include "jobs.c"
 #include "news.c"
 #include "leaves.c"
+#include "inherit.c"
 #include "cpus.c"
 #include "takeover.c"
 #include "stolen.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Who waits for whose lock: TIERCE_EV_lock_wait and _lock_end, of threads that the plan names. Left out by the loader unless that is
- * wanted.
+ * wanted, or holders inherit (inherit.c).
  *
  * A lock of a program is a futex. The kernel knows who has it only if its holder inherits priorities (PI): its word is the number of that
  * thread. Of others the C libraries write it down: musl in the word, unless the mutex is of the plain kind, with the bit for waiters
@@ -52,18 +52,25 @@ static inline struct thread *waiter(struct task_struct *p)
 /* Thread `p` has it, if there is one, which is released; `like`: and it is of the same process. */
 static inline bool waits_for(struct thread *t, struct task_struct *p, struct task_struct *like, u64 lock)
 {
+	u32 leaf = TIERCE_NONE, pid, tgid = bpf_get_current_pid_tgid() >> 32;
 	struct thread *its;
-	u32 leaf = TIERCE_NONE;
-	bool is_it;
+	bool is_it, is_own;
 	if (!p)
 		return false;
+	is_own = (u32)p->tgid == tgid;
 	is_it = !like || p->tgid == like->tgid;
+	pid = (u32)p->pid;
 	its = thread_of(p);
 	if (its)
 		leaf = its->leaf;
 	bpf_task_release(p);
 	if (!is_it)
 		return false;
+	if (WANTED(inherits)) { /* locks that processes share have another address in each */
+		t->lock = lock_key(lock, tgid);
+		t->holder = is_own || (lock & 3) == TIERCE_LOCK_KERNEL ? leaf : TIERCE_NONE;
+		t->holder_pid = pid;
+	}
 	t->waits = 1 + (lock & 3);
 	port_trace(TIERCE_EV_lock_wait, bpf_get_smp_processor_id(), t->leaf, leaf, lock, now_ns());
 	return true;
@@ -81,6 +88,8 @@ static inline void waits_no_longer(struct task_struct *p, int error)
 	struct thread *t = thread_of(p);
 	if (!t || !t->waits)
 		return;
+	if (WANTED(inherits) && !error && t->waits == 1 + TIERCE_LOCK_PI_FUTEX)
+		lock_passes(t->lock, t->leaf, (u32)p->pid);
 	t->waits = 0;
 	port_trace(TIERCE_EV_lock_end, bpf_get_smp_processor_id(), t->leaf, error ? 1 : 0, 0, now_ns());
 }
@@ -154,6 +163,8 @@ int BPF_PROG(tierce_contention_ends, void *lock, int error)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct thread *t = thread_of(p);
+	if (WANTED(inherits) && !error && SIDE.ready)
+		lock_passes_to(((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL, p);
 	/* A PI futex is one of these, too; its wait ends with the call. */
 	if (t && t->waits == 1 + TIERCE_LOCK_KERNEL)
 		waits_no_longer(p, error);

@@ -17,6 +17,16 @@ tierce status >/out/plain.status
 say status "$(tierce status --json | tr -d '\n')"
 finish TERM
 
+# The same two kinds of mutex, and holders run in the place of waiters.
+printf '[run]\nlocks = "inheritance"\n' | cat - locks.toml | sed 's/protocol = "none"/protocol = "inheritance"/' >inheritance.toml
+begin inheritance inheritance.toml --locks --trace /out/inheritance.trace || exit
+say inheritance "$(three none)"
+finish TERM
+
+begin inheritance-pi inheritance.toml --locks || exit
+say inheritance-pi "$(three inherit)"
+finish TERM
+
 begin inherit locks.toml --locks || exit
 say inherit "$(three inherit)"
 finish TERM
@@ -27,10 +37,16 @@ inside="unshare --pid --fork"
 say container "$(three none)"
 finish TERM
 
-begin kernel locks.toml --locks || exit
-mkdir /tmp/folder
-meter dirlock --role hold --dir /tmp/folder --name holder --time 2s >/dev/null &
-holder=$!
-say kernel "$(meter dirlock --role wait --dir /tmp/folder --name waiter --interval 10ms --time 2s)"
-wait $holder
-finish TERM
+# folder NAME PLAN: two threads that change one folder
+folder() {
+	begin "$1" "$2" --locks || exit
+	mkdir -p /tmp/folder
+	meter dirlock --role hold --dir /tmp/folder --name holder --time 2s >/dev/null &
+	holder=$!
+	say "$1" "$(meter dirlock --role wait --dir /tmp/folder --name waiter --interval 10ms --time 2s)"
+	wait $holder
+	finish TERM
+}
+
+folder kernel locks.toml
+folder kernel-inheritance inheritance.toml

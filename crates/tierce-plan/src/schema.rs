@@ -549,6 +549,11 @@ fn run() -> Value {
                 json!({ "enum": ["anywhere", "user"],
             "description": "where a thread without budget is stopped: at once, or on its way back to user mode" }),
             ),
+            (
+                "locks",
+                json!({ "enum": ["none", "inheritance"],
+            "description": "whether who has a lock runs in the place of who waits for it" }),
+            ),
             ("trust", trust()),
             (
                 "other_cpus",

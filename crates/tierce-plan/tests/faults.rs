@@ -97,7 +97,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 55] = [
+const ELSEWHERE: [&str; 56] = [
     "task_may_starve", // tests/limits.rs, no fault but a warning
     "default_node_may_starve",
     "text_must_fit",         // 4 GiB
@@ -113,6 +113,7 @@ const ELSEWHERE: [&str; 55] = [
     "root_cannot_change",
     "watchdog_cannot_change",
     "throttle_cannot_change",
+    "inheritance_cannot_change",
     "policy_is_not_loaded",     // of a running plan: tests/vm/apply.sh
     "root_cpu_must_be_online",  // tests/limits.rs
     "budgets_must_fit_the_cpu", // of the proof: crates/tierce-admission/tests/check.rs, and so on

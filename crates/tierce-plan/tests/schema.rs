@@ -49,6 +49,7 @@ fn what_is_wrong_by_kind_or_key_is_invalid() {
         "[task.a]\ncount = 3",
         "[tasks.a]\ncount = -3",
         "[run]\nthrottle = \"never\"",
+        "[run]\nlocks = \"always\"",
     ] {
         let text = if wrong.contains("[node") { wrong.to_string() } else { format!("{wrong}\n{top}") };
         assert!(!validator.is_valid(&json(&text)), "{text}");

@@ -67,11 +67,13 @@ fn ways() -> [(&'static str, Options); 14] {
         ("all", Options { trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
         ("exercise", Options { exercise: true, ..plain.clone() }),
         ("user", Options { trace_kinds: STATS, throttle_at_user: true, ..plain.clone() }),
+        ("inherits", Options { trace_kinds: STATS, inherits: true, ..plain.clone() }),
         // On one CPU what is for several is not looked at.
         ("cpus", Options { cpus: 2, ..plain.clone() }),
         ("cpus-stats", Options { cpus: 2, trace_kinds: STATS, ..plain.clone() }),
         ("cpus-all", Options { cpus: 2, trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
         ("cpus-user", Options { cpus: 2, trace_kinds: STATS, throttle_at_user: true, ..plain.clone() }),
+        ("cpus-inherits", Options { cpus: 2, trace_kinds: STATS, inherits: true, ..plain.clone() }),
     ]
 }
 
@@ -84,6 +86,7 @@ fn for_plan(path: &Path, cpus: u32) -> Result<Options> {
         parts: plan.parts(),
         trace_kinds: STATS,
         throttle_at_user: plan.run.throttle == ThrottleAt::User,
+        inherits: plan.run.inherits,
         ..Options::default()
     })
 }

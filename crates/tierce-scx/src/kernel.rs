@@ -52,15 +52,28 @@ const WAITS: [&str; 6] = [
     "tierce_contention_ends",
 ];
 
+/// Where a lock of a program is released.
+const RELEASES: [&str; 2] = ["tierce_futex_wakes", "tierce_futex_unlocks"];
+
 const NO_TASK_WORK: &str = "[run] throttle = \"user\": this kernel has no bpf_task_work_schedule_resume, by which a scheduler learns \
                             that a thread goes back to user mode; 7.0 has";
 
 const NO_FUTEX: &str =
     "--locks: this kernel has no function futex_wait or futex_lock_pi that a program could be attached to";
 
+const NO_RELEASES: &str =
+    "[run] locks = \"inheritance\": this kernel has no function futex_wait, futex_lock_pi, futex_wake or \
+                           futex_unlock_pi that a program could be attached to";
+
 /// Can it be seen who waits for a futex?
 fn tells_of_futexes(kernel: &Btf) -> bool {
     ["futex_wait", "futex_lock_pi"].iter().all(|name| kernel.parameters(name).is_some())
+}
+
+/// And who releases it?
+fn tells_of_releases(kernel: &Btf) -> bool {
+    tells_of_futexes(kernel)
+        && ["futex_wake", "futex_unlock_pi"].iter().all(|name| kernel.parameters(name).is_some())
 }
 
 /// Can a BPF program be called when a thread goes back to user mode?
@@ -155,7 +168,8 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
         ("throttle_at_user", options.throttle_at_user),
         ("locks_fair", options.locks_fair),
         ("count_contention", options.count_contention),
-        ("watch_locks", options.watch_locks),
+        ("watch_locks", options.hears_of_locks()),
+        ("inherits", options.inherits),
         ("record_entries", options.record),
     ] {
         object.set_constant(name, &u64::from(wanted).to_ne_bytes())?;
@@ -168,7 +182,10 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     if !options.exercise {
         object.omit("exercise")?;
     }
-    for program in WAITS.iter().filter(|_| !options.watch_locks) {
+    for program in WAITS.iter().filter(|_| !options.hears_of_locks()) {
+        object.omit(program)?;
+    }
+    for program in RELEASES.iter().filter(|_| !options.inherits) {
         object.omit(program)?;
     }
     object.load(pruned, tell)?;
@@ -242,10 +259,11 @@ impl Kernel {
             options.cpus,
             KERNEL.cpus
         );
-        if options.throttle_at_user || options.watch_locks {
+        if options.throttle_at_user || options.hears_of_locks() {
             let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
             let kernel = Btf::parse(&types).map_err(anyhow::Error::msg)?;
             ensure!(!options.throttle_at_user || tells_of_returns(&kernel), "{NO_TASK_WORK}");
+            ensure!(!options.inherits || tells_of_releases(&kernel), "{NO_RELEASES}");
             ensure!(!options.watch_locks || tells_of_futexes(&kernel), "{NO_FUTEX}");
         }
         let (object, pruned, refusals) = load_with_fallbacks(&mut options, tell)?;
@@ -490,7 +508,8 @@ impl Kernel {
             let link = self.object.attach(&program)?;
             self.links.push(link);
         }
-        for program in WAITS.iter().filter(|_| self.options.watch_locks) {
+        let waits = WAITS.iter().filter(|_| self.options.hears_of_locks());
+        for program in waits.chain(RELEASES.iter().filter(|_| self.options.inherits)) {
             let link = self.object.attach(program).context("waits for locks")?;
             self.links.push(link);
         }
@@ -586,5 +605,11 @@ mod tests {
         };
         assert!(has(&["futex_wait", "futex_lock_pi"]));
         assert!(!has(&["futex_wait", "futex_wake"]));
+        let releases = |names: &[&str]| {
+            let functions: Vec<(&str, &[&str])> = names.iter().map(|name| (*name, &["uaddr"][..])).collect();
+            tells_of_releases(&Btf::parse(&make(&functions, &[])).unwrap())
+        };
+        assert!(releases(&["futex_wait", "futex_lock_pi", "futex_wake", "futex_unlock_pi"]));
+        assert!(!releases(&["futex_wait", "futex_lock_pi", "futex_wake"]));
     }
 }

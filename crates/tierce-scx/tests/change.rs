@@ -492,6 +492,11 @@ fn what_cannot_change_is_refused_by_name() {
             "throttle_cannot_change: [run] throttle is anywhere, not user",
         ),
         (
+            "[node.rt]",
+            "[run]\nlocks = \"inheritance\"\n[node.rt]",
+            "inheritance_cannot_change: [run] locks is \"none\", not \"inheritance\"",
+        ),
+        (
             "policy = \"fixed-priority\"",
             "policy = \"round-robin\"",
             "root_cannot_change: `top@0` (fixed-priority) is what CPU 0 runs, and stays that",

@@ -207,6 +207,7 @@ fn no_chain_of_calls_is_too_deep() {
                 ("several_cpus", u64::from(cpus > 1)),
                 ("throttle_at_user", u64::from(plan.run.throttle == ThrottleAt::User)),
                 ("many_cpus", u64::from(cpus > 64)),
+                ("inherits", u64::from(plan.run.inherits)),
                 ("count_contention", 0),
             ]);
             check(&format!("{name}, {cpus} CPUs"), constants, PLAN);

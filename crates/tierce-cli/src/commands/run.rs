@@ -192,6 +192,7 @@ impl Args {
             throttle_at_user: plan.run.throttle == ThrottleAt::User,
             count_contention: self.contention,
             watch_locks: self.locks,
+            inherits: plan.run.inherits,
             ..Default::default()
         }
     }

@@ -281,6 +281,10 @@ impl Change {
             let message = format!("[run] throttle is {:?}, not {:?}", old.run.throttle, new.run.throttle);
             refuse("throttle_cannot_change", message.to_lowercase());
         }
+        if old.run.inherits != new.run.inherits {
+            let name = |plan: &Plan| if plan.run.inherits { "\"inheritance\"" } else { "\"none\"" };
+            refuse("inheritance_cannot_change", format!("[run] locks is {}, not {}", name(old), name(new)));
+        }
         for (node, _) in
             old.nodes.iter().zip(&self.nodes).filter(|(node, kept)| !node.roots.is_empty() && kept.is_none())
         {

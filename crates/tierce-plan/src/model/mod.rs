@@ -238,6 +238,8 @@ pub struct RunOptions {
     pub watchdog_ns: u64,
     /// Where a thread whose budget is spent is stopped.
     pub throttle: ThrottleAt,
+    /// `locks = "inheritance"`: who has a lock runs in the place of who waits for it.
+    pub inherits: bool,
     /// What runs on CPUs for which the plan names no root.
     pub other_cpus: OtherCpus,
     /// Policies that a later change may need, a bit each by number; the kernel object is loaded with those of the plan and these.
@@ -251,6 +253,7 @@ impl Default for RunOptions {
         Self {
             watchdog_ns: 30_000_000_000,
             throttle: ThrottleAt::Anywhere,
+            inherits: false,
             other_cpus: OtherCpus::Default,
             policies: 0,
             trusts_names: false,

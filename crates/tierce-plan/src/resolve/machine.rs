@@ -88,6 +88,25 @@ impl Resolver {
                 None => {}
             }
         }
+        if let Some(value) = fields.take("locks") {
+            match collector.text("`locks`", value) {
+                Some("none") => self.plan.run.inherits = false,
+                Some("inheritance") => self.plan.run.inherits = true,
+                Some(other) => collector.add(
+                    Fault::new("run_locks_must_be_known", value.spot, "`locks` of `[run]` cannot be that")
+                        .value(other)
+                        .bound("\"none\" or \"inheritance\"")
+                        .hint("\"inheritance\": who has a lock runs in the place of who waits for it"),
+                ),
+                None => {}
+            }
+            if self.plan.run.inherits && self.plan.run.throttle == ThrottleAt::User {
+                let message = "`throttle = \"user\"` and `locks = \"inheritance\"` do not go together";
+                let hint = "with inheritance a thread that is throttled within a lock goes on for those who wait for it: leave `throttle` out";
+                collector
+                    .add(Fault::new("inheritance_needs_throttle_anywhere", value.spot, message).hint(hint));
+            }
+        }
         self.plan.run.trusts_names = matching::trust("`[run]`", &mut fields, collector);
         if let Some(value) = fields.take("other_cpus") {
             match collector.text("`other_cpus`", value) {

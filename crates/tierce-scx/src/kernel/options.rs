@@ -72,6 +72,8 @@ pub struct Options {
     pub count_contention: bool,
     /// Who waits for whose lock: [`Kind::LockWait`] and [`Kind::LockEnd`].
     pub watch_locks: bool,
+    /// Who has a lock runs in the place of who waits for it.
+    pub inherits: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -95,6 +97,13 @@ pub(super) fn says_hypervisor(cpuinfo: &str) -> bool {
     flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
+impl Options {
+    /// Who waits for whose lock has to be known.
+    pub(super) fn hears_of_locks(&self) -> bool {
+        self.watch_locks || self.inherits
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -110,6 +119,7 @@ impl Default for Options {
             locks_fair: !on_virtual_machine(),
             count_contention: false,
             watch_locks: false,
+            inherits: false,
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,

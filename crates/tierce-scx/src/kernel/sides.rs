@@ -26,6 +26,8 @@ pub struct Leaf {
     pub(crate) moving: u32,
     pub(crate) overrun: u32,
     overrun_ns: u64,
+    held: u32,
+    pad: u32,
 }
 
 /// `struct tierce_cpu_side`: what the kernel side counts per CPU.
