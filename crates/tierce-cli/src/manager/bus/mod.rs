@@ -4,8 +4,10 @@
 //! other, and waited for. The bus says who calls. A second connection asks it, and polkit: their answers must not queue behind calls of
 //! others, of which so many are read ahead ([`AHEAD`]) and no more.
 //!
-//! In layers: `values` (D-Bus values and JSON), `caller` (who calls, and whether he may), `manager1` and `realtime_kit` (the interfaces).
+//! In layers: `bounded` (what is too much goes no further), `values` (D-Bus values and JSON), `caller` (who calls, and whether he may),
+//! `sums` (checksums of programs), `manager1` and `realtime_kit` (the interfaces).
 
+mod bounded;
 mod caller;
 mod manager1;
 mod realtime_kit;
@@ -18,7 +20,8 @@ use crate::manager::rates::Rates;
 use crate::manager::way::Way;
 use anyhow::{Context, Result};
 use caller::Callers;
-use manager1::{Manager1, Watchers};
+use bounded::Counted;
+use manager1::{Manager1, Refused, Watchers};
 use realtime_kit::RealtimeKit1;
 use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::Arc;
@@ -112,8 +115,10 @@ fn serve(config: &Config, rates: &Rates, way: &Way, (told, watchers): Told, exit
             wakes.wake();
         });
     };
-    let kit = RealtimeKit1::new(callers, way.clone(), config.realtime_kit.clone(), exit);
-    let connection = Builder::system()?
+    let kit = RealtimeKit1::new(callers.clone(), way.clone(), config.realtime_kit.clone(), exit);
+    let manager = Counted { inner: manager, callers: callers.clone(), refuse: Refused::from };
+    let kit = Counted { inner: kit, callers, refuse: realtime_kit::denied };
+    let connection = bounded::system()?
         .max_queued(AHEAD)
         .method_timeout(PATIENCE)
         .serve_at(manager1::PATH, manager)?

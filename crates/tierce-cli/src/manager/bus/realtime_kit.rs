@@ -292,7 +292,7 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
 }
 
 /// Whoever is refused is denied access, as by RealtimeKit; where nobody could grant anything, the call failed.
-fn denied(wrong: Wrong) -> fdo::Error {
+pub fn denied(wrong: Wrong) -> fdo::Error {
     match &wrong.rule[..] {
         "plan_must_be_in_force" | "manager_must_run" | "thread_must_be_there" => {
             fdo::Error::Failed(wrong.to_string())
