@@ -347,6 +347,38 @@ fn what_waited_longer_than_the_scheduler_that_it_is_below_ends_with_it() {
     assert_eq!(id, 3);
     manager.ask(&Asker::user(1001), Ask::Cancel(Which { id: 1 }), NOW).unwrap();
     checked(&mut manager);
+/// A loader that refuses, as long as it does.
+struct Refuses(InMemory, bool);
+
+impl InForce for Refuses {
+    fn plan(&mut self) -> Result<std::rc::Rc<tierce_plan::Plan>, Wrong> {
+        self.0.plan()
+    }
+
+    fn apply(&mut self, edits: &[Edit], after: Option<&std::rc::Rc<tierce_plan::Plan>>) -> Result<(), Wrong> {
+        match self.1 {
+            true => Err(Wrong::new("not_now", "")),
+            false => self.0.apply(edits, after),
+        }
+    }
+}
+
+#[test]
+fn what_could_not_be_compared_is_compared_at_the_next_turn() {
+    let stray = format!(
+        "{ONE}\n[node.grant-7]\npolicy = \"fair\"\nunder.rt = {{ budget = \"1ms\", period = \"20ms\" }}\n"
+    );
+    let (rules, limits) = (rules(&[]), Limits::default());
+    let in_force = Refuses(InMemory::new(plan(&stray)), true);
+    let mut manager = Manager::new(in_force, Pretended::default(), Books::new("test"), rules, limits);
+    for _ in 0..2 {
+        assert_eq!(manager.turn(NOW).unwrap_err().rule, "not_now");
+    }
+    manager.in_force().1 = false;
+    manager.turn(NOW).unwrap();
+    assert_eq!(manager.check().unwrap(), Vec::<String>::new());
+}
+
     assert_eq!(holders(&manager), [2, 3]);
     manager.ask(&Asker::user(OWNER), Ask::Cancel(Which { id }), NOW).unwrap();
     checked(&mut manager);

@@ -53,7 +53,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn pass(&mut self, now_ns: u64) -> Result<(), Wrong> {
         self.trial()?;
         if std::mem::take(&mut self.is_foreign) {
-            self.reconcile(now_ns)?;
+            if let Err(wrong) = self.reconcile(now_ns) {
+                self.is_foreign = true; // once more at the next turn
+                return Err(wrong);
+            }
             if !std::mem::replace(&mut self.has_started, true) {
                 self.signal("started", &Value::Null, now_ns);
                 self.retry(now_ns);
