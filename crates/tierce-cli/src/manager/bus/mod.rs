@@ -11,6 +11,7 @@ mod bounded;
 mod caller;
 mod manager1;
 mod realtime_kit;
+mod sums;
 mod values;
 
 pub use caller::Access;

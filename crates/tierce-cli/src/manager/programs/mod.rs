@@ -4,7 +4,7 @@
 //! A thread of its own looks at profiles and processes, because files may be large or far away. It asks the manager's loop as those do who
 //! call over the bus.
 
-mod profiles;
+pub mod profiles;
 
 use super::machine::look;
 use super::rates::Rates;
