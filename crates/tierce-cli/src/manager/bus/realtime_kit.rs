@@ -341,7 +341,7 @@ fn profile(
     };
     let own = profile.thread(name, routine.map(|routine| routine.to_string()).as_deref())?.reservation?;
     let same = sums.of(person, format!("{process}/exe").into())? == profile.program.executable.sha256;
-    same.then(|| Mode::budget(own.budget_ns, own.period_ns, 0).ok()).flatten()
+    same.then(|| Mode::measured(own.budget_ns, own.period_ns, 0).ok()).flatten()
 }
 
 /// One more thread of that person. Root has as many as there are.

@@ -555,7 +555,7 @@ fn mode(profile: &Profile, entry: &tierce_calibrate::Thread) -> Option<Mode> {
         Importance::Normal => 1,
         Importance::High => 2,
     };
-    Mode::budget(own.budget_ns, own.period_ns, value).ok()
+    Mode::measured(own.budget_ns, own.period_ns, value).ok()
 }
 
 /// What rules get with `calibrated`. The names in it are what somebody has chosen.
