@@ -20,13 +20,13 @@ pub use realtime_kit::Config as RealtimeKit;
 use crate::manager::rates::Rates;
 use crate::manager::way::Way;
 use anyhow::{Context, Result};
-use caller::Callers;
 use bounded::Counted;
+use caller::Callers;
 use manager1::{Manager1, Refused, Watchers};
 use realtime_kit::RealtimeKit1;
 use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tierce_manager::Notice;
 use zbus::blocking::connection::Builder;
 use zbus::blocking::Connection;
@@ -97,7 +97,20 @@ fn stay(config: &Config, rates: &Rates, way: &Way, told: Told, exit: fn()) {
                 before = now;
             }
         }
-        std::thread::sleep(AGAIN);
+        drop_for(told.0, AGAIN);
+    }
+}
+
+/// While there is no bus, nobody is told over it.
+fn drop_for(told: &Receiver<Vec<Notice>>, time: Duration) {
+    let ends = Instant::now() + time;
+    loop {
+        let left = ends.saturating_duration_since(Instant::now());
+        match told.recv_timeout(left) {
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) => return,
+            Err(RecvTimeoutError::Disconnected) => return std::thread::sleep(left),
+        }
     }
 }
 
@@ -159,4 +172,20 @@ fn ends(connection: &Connection) -> Result<Receiver<()>> {
         messages.take_while(std::result::Result::is_ok).for_each(drop);
     })?;
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_bus_notices_are_dropped() {
+        let (notices, told) = sync_channel(2);
+        let dropping = std::thread::spawn(move || drop_for(&told, Duration::from_secs(1)));
+        for _ in 0..100 {
+            notices.send(Vec::new()).unwrap();
+        }
+        drop(notices);
+        dropping.join().unwrap();
+    }
 }
