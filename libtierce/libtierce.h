@@ -24,7 +24,8 @@ struct tierce;
 #define TIERCE_PENDING 1
 
 struct tierce_notice {
-	char what[16];	   /* granted, changed, will_end, stays, revoked, ended, waits */
+	/* granted, changed, will_end, stays, revoked, ended, promise_not_kept, deadline_missed, match_ended */
+	char what[32];
 	char text[256];	   /* the reason, for people */
 	int64_t within_ms; /* will_end: until then a smaller wish may save it; otherwise -1 */
 };
@@ -43,7 +44,7 @@ void tierce_close(struct tierce *own);
 
 /* Ask for `budget_ns` in every `period_ns` for the calling thread. 0: granted; 1: pending; -1: not, see tierce_why. */
 int tierce_reserve(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, int64_t value, int flags);
-/* Another wish. Less is always granted. */
+/* Another wish. Less is always granted: no larger share, no shorter period, no higher value. */
 int tierce_change(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, int64_t value);
 /* The same with several modes. Jobs have the period of the one that it has. */
 int tierce_reserve_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count, int flags);

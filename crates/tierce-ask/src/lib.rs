@@ -147,7 +147,7 @@ impl Reserved {
         Ok(Self { manager, id: about.id, jobs, mode })
     }
 
-    /// Other modes. Less is always granted.
+    /// Other modes. Less is always granted: no larger a share, no shorter a period, no higher a value.
     pub fn change(&mut self, modes: &[Mode]) -> Result<State> {
         let first = first(modes)?;
         let change = Change { id: self.id, modes: modes.to_vec() };

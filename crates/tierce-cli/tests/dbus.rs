@@ -301,6 +301,50 @@ fn who_calls_too_often_is_refused() {
 }
 
 #[test]
+fn what_is_too_long_is_refused_before_it_is_unpacked() {
+    let mut bus = Bus::new("long", "");
+    bus.manage();
+    let folder = bus.folder.clone();
+    let calls = std::thread::spawn(move || {
+        // SAFETY: no arguments but numbers. The system call changes the user of this thread alone, which ends with it.
+        let is_other = unsafe {
+            libc::geteuid() != 0 || libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0
+        };
+        assert!(is_other);
+        let stream = std::os::unix::net::UnixStream::connect(folder.join("bus")).unwrap();
+        let bus = zbus::blocking::connection::Builder::unix_stream(stream).build().unwrap();
+        let table = |bytes: usize| HashMap::from([("about", Variant::from(vec![1u8; bytes]))]);
+        let call = |method: &str, arguments: &HashMap<&str, Variant<'_>>| {
+            let call =
+                bus.call_method(Some(MANAGER), "/org/tierce/Manager1", Some(MANAGER), method, arguments);
+            call.unwrap_err().to_string()
+        };
+        // A property that nobody has is a value, too, and so is what has the wrong type.
+        let properties = "org.freedesktop.DBus.Properties";
+        let set = (KIT, "MinNiceLevel", &Variant::from(vec![1u8; 1 << 24]));
+        let path = format!("/{}", KIT.replace('.', "/"));
+        let set = bus.call_method(Some(KIT), &path[..], Some(properties), "Set", &set).unwrap_err();
+        let mut said = vec![set.to_string()];
+        said.extend([1 << 24, 1 << 20, 1 << 17].map(|bytes| call("Request", &table(bytes))));
+        said.extend((0..40).map(|_| call("Cancel", &table(1 << 17))));
+        said.extend((0..40).map(|_| call("Cancel", &table(1))));
+        said
+    });
+    let said = calls.join().unwrap();
+    let short: Vec<_> = said.iter().map(|error| error.chars().take(80).collect::<String>()).collect();
+    assert!(said[1..4].iter().all(|error| error.contains("RequestTooLong")), "{short:?}");
+    let limited = |said: &[String]| said.iter().any(|error| error.contains("TooManyRequestsPerSecond"));
+    assert!(limited(&said[4..44]), "what is too long counts: {short:?}");
+    assert!(limited(&said[44..]), "what is malformed counts: {short:?}");
+    let status = fs::read_to_string(format!("/proc/{}/status", bus.children[1].id())).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most_kib: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    println!("the manager had {most_kib} KiB at most");
+    assert!(most_kib < 64 << 10, "{most_kib} KiB");
+    assert!(bus.call(ROOT, MANAGER, "List", &[]).contains("PlanMustBeInForce"));
+}
+
+#[test]
 fn users_without_a_name_call_as_often_as_one() {
     // SAFETY: no arguments.
     if unsafe { libc::geteuid() } != 0 {

@@ -343,8 +343,6 @@ pub enum What {
     DeadlineMissed,
     /// A thread no longer matches it.
     MatchEnded,
-    /// It is pending: nothing is there that it could have.
-    Waits,
     /// A rule failed or ran into a bound.
     RuleFailed,
     /// A rule has something to say.

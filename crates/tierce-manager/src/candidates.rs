@@ -10,14 +10,14 @@
 //! An `edf` or `fixed-priority` node without budgets is no candidate: what its tasks receive rests on the work that each of them
 //! declares, and nothing keeps a program to what it declares.
 
-use crate::mode::number;
+use crate::mode::{number, LEAST_BUDGET_NS, LEAST_PERIOD_NS};
 use crate::principal::Principal;
 use crate::trial::Trial;
 use tierce_guarantee::{
     convert, follows, show, show_ns, weakest, whole, Exact, Free, Guarantee, Kind, Parameter, Wanted,
 };
 use tierce_plan::policies::{self, PolicyRecord};
-use tierce_plan::{Child, Keys, Node};
+use tierce_plan::{Child, Keys, Node, Plan};
 
 /// A node that could give a guarantee, by an edge with these parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,10 @@ pub fn candidates(
 ) -> Result<Vec<Candidate>, String> {
     let (mut found, mut why) = (Vec::new(), Vec::new());
     let mut seen: Vec<&str> = Vec::new();
-    for (at, node) in trial.plan().nodes.iter().enumerate() {
+    let plan = trial.plan();
+    // A copy is for the threads of one user or cgroup, whoever that is by now.
+    let keeps_copies = *owner != Principal::System && !plan.for_each.is_empty();
+    for (at, node) in plan.nodes.iter().enumerate() {
         let base = node.base.as_str();
         if seen.contains(&base) || under.is_some_and(|under| under != base) {
             continue;
@@ -56,7 +59,12 @@ pub fn candidates(
         if theirs != Principal::System && theirs != *owner {
             continue;
         }
-        match keys(trial, at, goal) {
+        let is_kept = keeps_copies && (is_copy(base) || goal.kind() == Kind::Null && has_copies(plan, base));
+        let possible = match is_kept {
+            true => Err("it has copies, one for each user or cgroup".to_string()),
+            false => keys(trial, at, goal),
+        };
+        match possible {
             Ok(keys) => {
                 let per_cpu = node.replica.is_some() && node.family.is_none();
                 found.push((
@@ -79,6 +87,19 @@ pub fn candidates(
     }
     found.sort_by_key(|(system, _)| *system);
     Ok(found.into_iter().map(|(_, candidate)| candidate).collect())
+}
+
+/// Some children of the node are copies. Beside them each thread that asks for nothing would have as much as all that a user has.
+fn has_copies(plan: &Plan, base: &str) -> bool {
+    plan.edges.iter().any(|edge| {
+        let is_copied = matches!(edge.child, Child::Node(child) if is_copy(&plan.nodes[child].base));
+        is_copied && plan.nodes[edge.parent].base == base
+    })
+}
+
+/// One of the copies of a node (`for_each`), or below one.
+fn is_copy(base: &str) -> bool {
+    base.contains('#')
 }
 
 /// Parameters of an edge below that node, an index into the plan's nodes, by which its child would have the guarantee.
@@ -148,12 +169,16 @@ fn cheapest(kind: Kind, goal: &Guarantee) -> Result<(Exact, Exact), String> {
     let mut best: Option<(Exact, Exact)> = None;
     let mut why = String::new();
     for part in PARTS {
+        if part > 1 && named / part < LEAST_PERIOD_NS {
+            continue;
+        }
         let period = whole((named / part).max(1));
         let open = Wanted { kind, values: vec![None, Some(period.clone())] };
         match weakest(&open, goal, &Free::default()) {
             Ok(derivation) => {
                 let Some((budget, period)) = derivation.source.amount_and_period() else { continue };
-                let budget = budget.ceil();
+                // None that is computed is shorter than what may be asked for.
+                let budget = budget.ceil().max(whole(LEAST_BUDGET_NS).min(period.clone()));
                 let is_better = best.as_ref().is_none_or(|(b, p)| &budget / period < b / p);
                 if budget <= *period && is_better {
                     best = Some((budget, period.clone()));
@@ -210,7 +235,6 @@ mod tests {
     use super::*;
     use std::rc::Rc;
     use tierce_admission::PlanExt;
-    use tierce_plan::Plan;
 
     const PLAN: &str = r#"
         [node.top]

@@ -3,7 +3,7 @@
 use crate::wrong::Wrong;
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use tierce_guarantee::{show_time, whole, Exact, Guarantee, Kind};
+use tierce_guarantee::{show_time, whole, Exact, Guarantee, Kind, Parameter};
 use tierce_plan::parse_time;
 
 /// Modes of a request, at most.
@@ -11,6 +11,11 @@ pub const MODES_MAX: usize = 8;
 
 /// Values are numbers up to this, and from its opposite.
 pub const VALUE_MAX: i64 = 1_000_000_000;
+
+/// The shortest budget and period that are asked for, unless the manager is configured otherwise. An audio program wakes every 667 us
+/// (32 frames, 48 kHz).
+pub const LEAST_BUDGET_NS: u64 = 50_000;
+pub const LEAST_PERIOD_NS: u64 = 500_000;
 
 /// A guarantee and its value.
 ///
@@ -50,6 +55,11 @@ impl Mode {
         Self { guarantee, value }.checked()
     }
 
+    /// The same as it was measured: one that is shorter than what may be asked for is as long as that.
+    pub fn measured(budget_ns: u64, period_ns: u64, value: i64) -> Result<Self, Wrong> {
+        Self::budget(budget_ns.max(LEAST_BUDGET_NS.min(period_ns)), period_ns, value)
+    }
+
     /// As people write it: `2ms/10ms`, or a guarantee.
     pub fn parse(text: &str, value: i64) -> Result<Self, Wrong> {
         match text.split_once('/') {
@@ -84,6 +94,19 @@ impl Mode {
     /// Share of one CPU in parts per million, rounded up.
     pub fn ppm(&self) -> u64 {
         ppm(&self.guarantee.share())
+    }
+
+    /// It asks for no more than `has` gives, in any respect: of the same kind, no larger a share, no shorter a period (or error), and worth
+    /// no more.
+    pub fn is_no_more_than(&self, has: &Mode) -> bool {
+        let is_as_long = |of| match (self.guarantee.get(of), has.guarantee.get(of)) {
+            (Some(new), Some(old)) => new >= old,
+            (new, old) => new.is_none() && old.is_none(),
+        };
+        self.guarantee.kind() == has.guarantee.kind()
+            && self.value <= has.value
+            && self.guarantee.share() <= has.guarantee.share()
+            && [Parameter::Period, Parameter::Error].into_iter().all(is_as_long)
     }
 
     /// Budget and period, where they are numbers of ns.
@@ -157,6 +180,28 @@ mod tests {
         assert_eq!((mode.ppm(), mode.to_string()), (200_000, "2ms in 10ms".into()));
         assert_eq!(Mode::parse("PS 1/3", 0).unwrap().ppm(), 333_334);
         assert_eq!(mode.budget_and_period_ns(), Some((2_000_000, 10_000_000)));
+    }
+
+    #[test]
+    fn less_is_less_in_every_respect() {
+        let has = Mode::parse("2ms/10ms", 5).unwrap();
+        for (text, value, is) in [
+            ("2ms/10ms", 5, true),
+            ("1ms/10ms", -5, true),
+            ("4ms/20ms", 5, true),
+            ("2ms/10ms", 6, false),
+            ("2001us/10ms", 5, false),
+            ("1ms/5ms", 5, false),
+            ("1us/100us", 0, false),
+            ("RESBH 1ms 10ms", 0, false),
+            ("PS 1/10", 0, false),
+        ] {
+            assert_eq!(Mode::parse(text, value).unwrap().is_no_more_than(&has), is, "{text} {value}");
+        }
+        let mode = |text: &str| Mode::parse(text, 0).unwrap();
+        assert!(mode("PS 1/5").is_no_more_than(&mode("PS 1/4")));
+        assert!(mode("PSBE 1/4 20ms").is_no_more_than(&mode("PSBE 1/4 15ms")));
+        assert!(!mode("PSBE 1/5 10ms").is_no_more_than(&mode("PSBE 1/4 15ms")));
     }
 
     #[test]

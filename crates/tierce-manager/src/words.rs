@@ -4,6 +4,17 @@ use crate::ask::{Answer, Notice, Part, Received, Shown, State};
 use crate::wrong::Wrong;
 use serde_json::Value;
 
+/// A text of somebody's, in a line for people: no control character, which could move what a terminal shows.
+pub fn plain(text: &str) -> String {
+    match text.contains(char::is_control) {
+        true => text
+            .chars()
+            .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() })
+            .collect(),
+        false => text.into(),
+    }
+}
+
 /// An answer, for people.
 pub fn words(answer: &Answer) -> String {
     let mut lines = Vec::new();
@@ -28,7 +39,8 @@ pub fn words(answer: &Answer) -> String {
     answer.changes.iter().for_each(|change| lines.push(format!("  {change}")));
     lines.extend(answer.requests.iter().map(one));
     lines.extend(answer.news.iter().map(told));
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    // Parts have lines of their own.
+    lines.iter().flat_map(|line| line.split('\n')).map(|line| plain(line) + "\n").collect()
 }
 
 fn one(about: &Shown) -> String {
@@ -91,5 +103,5 @@ pub fn told(notice: &Notice) -> String {
     let what = what.unwrap_or_default().replace('_', " ");
     let id = notice.id.map(|id| format!("request {id} ")).unwrap_or_default();
     let within = notice.within_ms.map(|ms| format!(" (in {ms} ms)")).unwrap_or_default();
-    format!("{id}{what}{within}: {}", notice.text)
+    format!("{id}{what}{within}: {}", plain(&notice.text))
 }

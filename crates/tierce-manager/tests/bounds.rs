@@ -371,6 +371,18 @@ fn rules_and_the_owner_hear_of_threads_that_no_longer_match() {
 }
 
 #[test]
+fn a_name_of_a_thread_moves_nothing_on_a_terminal() {
+    let mut manager = manager(ONE, &[]);
+    let comm = "\u{1b}[2Jx\n\u{9b}".to_string();
+    let thread =
+        Unmatched { tid: 7, comm: comm.clone(), name: "web".into(), by: "comm = \"a\"".into(), why: comm };
+    manager.match_ended(&thread);
+    let notices = manager.take_notices();
+    assert!(!notices[0].text.contains(char::is_control) && notices[0].text.contains("[2Jx"), "{notices:?}");
+    assert!(!tierce_manager::words::told(&notices[0]).contains(char::is_control));
+}
+
+#[test]
 fn only_rules_of_the_system_are_about_parts_of_the_plan() {
     let mut rules = Rules::new();
     let text = "fn deadline_missed(it) { }";

@@ -66,6 +66,73 @@ fn an_owner_divides_his_scheduler_and_never_exceeds_it() {
     assert_eq!(told(&mut manager), [(2, What::Ended), (1, What::Ended)]);
 }
 
+/// As in docs/manager.md, one after the other.
+#[test]
+fn what_the_page_divides_can_be_divided_so() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "reservation");
+    let wish =
+        Wish { under: Some("grant-1".into()), ..wish(&mut manager, OWNER, 1234, &[("10ms/500ms", 0)]) };
+    assert_eq!(ask(&mut manager, OWNER, wish).unwrap().state, State::Granted);
+    manager.threads().0.insert(1235, ThreadInfo { uid: Some(OWNER), began: 1 });
+    let times = |budget| keys(&[("budget", budget), ("period", "500ms")]);
+    let who = |key: &str, text: &str| vec![keys(&[(key, text)])];
+    let part = |name: &str, policy: Option<&str>, keys, who| Edit::Create {
+        name: name.into(),
+        policy: policy.map(str::to_string),
+        under: String::new(),
+        keys,
+        who,
+        cpus: None,
+    };
+    let less =
+        Edit::Set { name: "video".into(), under: None, keys: keys(&[("budget", "40ms")]), who: Vec::new() };
+    for edit in [
+        part("video", Some("fair"), times("50ms"), who("comm", "mpv")),
+        part("player", None, times("15ms"), who("tid", "1235")),
+        less,
+        Edit::Destroy { name: "player".into(), below: Below::All },
+        part("more", Some("fair"), times("20ms"), Vec::new()),
+    ] {
+        let answer = divided(&mut manager, OWNER, id, vec![edit]).unwrap();
+        assert_eq!(answer.state, State::Done, "{}", json!(answer));
+    }
+}
+
+#[test]
+fn one_divides_so_much_and_no_more() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "fair");
+    let with = |name: &str, who: Vec<Keys>| match create(name, "", &[]) {
+        Edit::Create { name, under, keys, cpus, .. } => {
+            Edit::Create { name, policy: None, under, keys, who, cpus }
+        }
+        other => other,
+    };
+    let comm = |name: String| keys(&[("comm", &name)]);
+    let refused =
+        |manager: &mut InTest, edit: Edit| divided(manager, OWNER, id, vec![edit]).unwrap_err().rule;
+    let many = (0..9).map(|at| comm(format!("x{at}"))).collect();
+    assert_eq!(refused(&mut manager, with("a", many)), "too_many_matches");
+    assert_eq!(refused(&mut manager, with("a", vec![comm("x".repeat(257))])), "pattern_must_be_short");
+    let many = (0..9).map(|at| (format!("comm{at}"), "x".into())).collect();
+    assert_eq!(refused(&mut manager, with("a", vec![many])), "match_must_be_given");
+    let short = [("budget", "10us"), ("period", "10ms")];
+    assert_eq!(refused(&mut manager, create("a", "", &short)), "budget_must_be_long_enough");
+    let done = divided(&mut manager, OWNER, id, vec![with("a", vec![comm("x".into())])]).unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
+    // All schedulers of a person together, one operation each for the smaller numbers here.
+    let limits = Limits { divisions_each: 3, ..Limits::default() };
+    manager.set_rules(rules(&[]), limits);
+    let other = scheduler(&mut manager, "fair");
+    let done = divided(&mut manager, OWNER, other, vec![create("b", "", &[]), create("c", "", &[])]).unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
+    let wrong = divided(&mut manager, OWNER, id, vec![create("d", "", &[])]).unwrap_err();
+    assert!(wrong.rule == "too_many_divisions_of_one" && wrong.message.contains("bound 3"), "{wrong}");
+    let wrong = divided(&mut manager, OWNER, other, vec![create("d", "", &[])]).unwrap_err();
+    assert_eq!(wrong.rule, "too_many_divisions_of_one");
+}
+
 #[test]
 fn nobody_reaches_beyond_his_own() {
     let mut manager = manager(ONE, &[]);
@@ -305,6 +372,38 @@ fn who_had_a_guarantee_has_it_after_a_restart() {
     assert_eq!(told(&mut second), [(2, What::Ended)]);
     assert_eq!(second.books().requests[&3].held, None);
     assert_eq!(granted(&mut second, OWNER, 14, &[("1ms/10ms", 0)]), 4, "no number is used twice");
+}
+
+/// A loader that refuses, as long as it does.
+struct Refuses(InMemory, bool);
+
+impl InForce for Refuses {
+    fn plan(&mut self) -> Result<std::rc::Rc<tierce_plan::Plan>, Wrong> {
+        self.0.plan()
+    }
+
+    fn apply(&mut self, edits: &[Edit], after: Option<&std::rc::Rc<tierce_plan::Plan>>) -> Result<(), Wrong> {
+        match self.1 {
+            true => Err(Wrong::new("not_now", "")),
+            false => self.0.apply(edits, after),
+        }
+    }
+}
+
+#[test]
+fn what_could_not_be_compared_is_compared_at_the_next_turn() {
+    let stray = format!(
+        "{ONE}\n[node.grant-7]\npolicy = \"fair\"\nunder.rt = {{ budget = \"1ms\", period = \"20ms\" }}\n"
+    );
+    let (rules, limits) = (rules(&[]), Limits::default());
+    let in_force = Refuses(InMemory::new(plan(&stray)), true);
+    let mut manager = Manager::new(in_force, Pretended::default(), Books::new("test"), rules, limits);
+    for _ in 0..2 {
+        assert_eq!(manager.turn(NOW).unwrap_err().rule, "not_now");
+    }
+    manager.in_force().1 = false;
+    manager.turn(NOW).unwrap();
+    assert_eq!(manager.check().unwrap(), Vec::<String>::new());
 }
 
 #[test]

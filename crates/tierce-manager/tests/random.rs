@@ -83,7 +83,7 @@ impl Game {
     fn modes(&mut self) -> Vec<Mode> {
         let one = |draw: &mut Draw| {
             let period_us = [1_000, 5_000, 10_000, 20_000, 33_333, 100_000][draw.below(6)];
-            let budget_us = 1 + draw.below(period_us * 7 / 10);
+            let budget_us = 50 + draw.below(period_us * 7 / 10 - 49);
             let value = draw.below(20) as i64;
             match draw.below(12) {
                 0 => Mode::parse(&format!("PS {}/100", 1 + draw.below(40)), value),

@@ -148,6 +148,95 @@ fn a_smaller_wish_is_always_allowed_and_a_larger_one_if_it_fits() {
     assert_eq!(change(&mut manager, "8ms/20ms"), State::Granted);
 }
 
+/// One CPU: users have equal parts of what is not reserved.
+const USERS: &str = r#"
+[machine]
+cpus = 1
+[node.top]
+policy = "fixed-priority"
+cpu = 0
+[node.rt]
+policy = "reservation"
+under.top = { priority = 2 }
+[node.rest]
+policy = "fair"
+default = true
+under.rt = { budget = "1ms", period = "20ms" }
+under.top = { priority = 0 }
+[node.users]
+policy = "fair"
+under.top = { priority = 1 }
+[node.user]
+policy = "fair"
+for_each = "uid"
+most = 4
+under.users = { weight = 100 }
+[tasks.session]
+match = { uid = { min = 1000, max = 59999 } }
+under.user = { weight = 100 }
+"#;
+
+#[test]
+fn who_asks_for_nothing_has_no_more_than_his_users_part() {
+    let mut manager = manager(USERS, &[]);
+    let nothing = |manager: &mut InTest, uid: u32, tid: u32| Wish {
+        under: Some("users".into()),
+        ..wish(manager, uid, tid, &[("NULL", 0)])
+    };
+    let wish = nothing(&mut manager, 1000, 7);
+    let answer = ask(&mut manager, 1000, wish).unwrap();
+    assert_eq!(answer.state, State::Refused, "{}", json!(answer));
+    assert!(answer.reason.unwrap().message.contains("copies"));
+    let wish = nothing(&mut manager, 0, 8);
+    assert_eq!(ask(&mut manager, 0, wish).unwrap().state, State::Granted, "root may");
+    let id = granted(&mut manager, 1000, 7, &[("NULL", 0)]);
+    assert_eq!(
+        manager.books().requests[&id].held.as_ref().unwrap().under,
+        "rest",
+        "no copy, which is somebody's"
+    );
+}
+
+#[test]
+fn a_name_of_a_node_is_a_name() {
+    let mut manager = manager(ONE, &[]);
+    for under in ["\u{1b}[2J", "", "r t", &"x".repeat(64)] {
+        let wish = wish(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+        let wrong = ask(&mut manager, 1000, Wish { under: Some(under.into()), ..wish }).unwrap_err();
+        assert!(wrong.rule == "name_must_be_plain" && wrong.message.len() < 400, "{wrong}");
+        assert!(!wrong.message.contains(char::is_control), "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_too_short_is_for_the_system_alone() {
+    let mut manager = manager(ONE, &[]);
+    for (mode, rule) in [
+        ("49us/10ms", "budget_must_be_long_enough"),
+        ("499us/499us", "period_must_be_long_enough"),
+        ("1us/10us", "period_must_be_long_enough"),
+        ("RESCS 100us 400us", "period_must_be_long_enough"),
+        ("PSBE 1/4 499us", "period_must_be_long_enough"),
+    ] {
+        let wish = wish(&mut manager, 1000, 11, &[(mode, 1), ("1ms/10ms", 0)]);
+        let wrong = ask(&mut manager, 1000, wish).unwrap_err();
+        assert_eq!(wrong.rule, rule, "{mode}");
+        assert!(wrong.message.contains("bound"), "{wrong}");
+    }
+    let id = granted(&mut manager, 1000, 11, &[("50us/500us", 0)]);
+    let modes = vec![Mode::parse("40us/500us", 0).unwrap()];
+    let change = manager.ask(&Asker::user(1000), Ask::Change(Change { id, modes }), NOW);
+    assert_eq!(change.unwrap_err().rule, "budget_must_be_long_enough");
+    // What is computed is no shorter either.
+    for (tid, goal) in [(12, "PS 1/100000"), (13, "PSBE 1/1000 2ms")] {
+        let id = granted(&mut manager, 1000, tid, &[(goal, 0)]);
+        let keys = manager.books().requests[&id].held.as_ref().unwrap().keys.clone();
+        let time = |at: usize| tierce_plan::parse_time(&keys[at].1).unwrap();
+        assert!(time(0) >= 50_000 && time(1) >= 500_000, "{goal}: {keys:?}");
+    }
+    granted(&mut manager, 0, 14, &[("10us/200us", 0)]);
+}
+
 #[test]
 fn who_may_ask_for_what() {
     let mut manager = manager(ONE, &[]);
@@ -214,23 +303,23 @@ fn one_principal_has_so_many_requests_and_no_more() {
         let wish = Wish { wait: true, ..wish(&mut manager, 1000, 100 + tid, &[("9ms/10ms", 0)]) };
         ask(&mut manager, 1000, wish).unwrap();
     }
-    let more = wish(&mut manager, 1000, 200, &[("1us/10ms", 0)]);
+    let more = wish(&mut manager, 1000, 200, &[("50us/10ms", 0)]);
     assert_eq!(ask(&mut manager, 1000, more).unwrap_err().rule, "too_many_requests_of_one");
-    granted(&mut manager, 1001, 201, &[("1us/10ms", 0)]);
+    granted(&mut manager, 1001, 201, &[("50us/10ms", 0)]);
 }
 
 #[test]
 fn a_person_has_so_many_requests_under_whatever_names() {
     let mut manager = manager(ONE, &[]);
     for n in 0..30 {
-        let wish = wish(&mut manager, 100_000 + n, 100 + n, &[("1us/10ms", 0)]);
+        let wish = wish(&mut manager, 100_000 + n, 100 + n, &[("50us/10ms", 0)]);
         ask(&mut manager, 100_000 + n, wish).unwrap();
     }
     // In the name of groups, which are others: as many as are left, whoever of that person asks.
     let of_group = |manager: &mut InTest, uid: u32, gid: u32| {
         let owner = Some(Principal::Group(gid));
         let asker = Asker { groups: vec![gid], ..Asker::user(uid) };
-        let wish = Wish { owner, ..wish(manager, uid, 200 + gid, &[("1us/10ms", 0)]) };
+        let wish = Wish { owner, ..wish(manager, uid, 200 + gid, &[("50us/10ms", 0)]) };
         let answer = manager.ask(&asker, Ask::Request(Box::new(wish)), NOW);
         checked(manager);
         answer.map(|answer| answer.about.unwrap().id)
@@ -250,10 +339,10 @@ fn a_person_has_so_many_requests_under_whatever_names() {
     assert_eq!(Books::read(&old, "test").unwrap().requests[&first].by, None, "older ones do not say");
     // All without a name are one.
     for n in 0..32 {
-        let wish = wish(&mut manager, 200_000 + n, 400 + n, &[("1us/10ms", 0)]);
+        let wish = wish(&mut manager, 200_000 + n, 400 + n, &[("50us/10ms", 0)]);
         ask(&mut manager, 200_000 + n, wish).unwrap();
     }
-    let more = wish(&mut manager, 300_000, 500, &[("1us/10ms", 0)]);
+    let more = wish(&mut manager, 300_000, 500, &[("50us/10ms", 0)]);
     let wrong = ask(&mut manager, 300_000, more).unwrap_err();
     assert!(wrong.message.contains("all users without a name"), "{wrong}");
 }

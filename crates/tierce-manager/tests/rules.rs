@@ -180,7 +180,7 @@ fn a_user_has_a_limit() {
         "what the limit allows"
     );
     granted(&mut manager, 1000, 12, &[("1ms/10ms", 0)]);
-    let (why, _) = refused(&mut manager, 1000, 13, &[("1us/10ms", 0)]);
+    let (why, _) = refused(&mut manager, 1000, 13, &[("50us/10ms", 0)]);
     assert!(why.message.contains("at most 2 guarantees"), "{why}");
     granted(&mut manager, 1001, 21, &[("5ms/10ms", 0)]);
     asked(&mut manager, 1001, 22, &[("2ms/10ms", 0)], State::Refused);
@@ -192,9 +192,37 @@ fn short_periods_are_dear() {
     let mut manager = manager(ONE, &[rule("short-periods", parameters)]);
     let (why, _) = refused(&mut manager, 1000, 11, &[("100us/1ms", 0)]);
     assert_eq!(why.rule, "short_periods");
-    asked(&mut manager, 1000, 11, &[("1us/100us", 0)], State::Refused);
+    asked(&mut manager, 1000, 11, &[("50us/500us", 0)], State::Refused);
     let id = granted(&mut manager, 1000, 11, &[("100us/1ms", 2), ("1ms/10ms", 1)]);
     assert_eq!(manager.books().requests[&id].mode().unwrap().to_string(), "1ms in 10ms");
+}
+
+/// What somebody changes is less only if it is that in every respect.
+#[test]
+fn a_change_to_what_costs_more_is_a_request() {
+    let dear = rule("short-periods", json!({ "percent": 14, "cost_us": 50 }));
+    let limit = rule("limit-per-user", json!({ "percent": 10 }));
+    let modest = "fn new_request(it) { if it.request.value > 5 { return #{ refuse: \"too valuable\" }; } }";
+    let modest = ("modest".to_string(), modest.to_string(), Value::Null);
+    let mut manager = manager(ONE, &[dear, limit, modest]);
+    let id = granted(&mut manager, 1000, 11, &[("1ms/10ms", 5)]);
+    let change = |manager: &mut InTest, text: &str, value| {
+        let modes = vec![Mode::parse(text, value).unwrap()];
+        let answer = manager.ask(&Asker::user(1000), Ask::Change(Change { id, modes }), NOW).unwrap();
+        checked(manager);
+        answer.reason.map(|wrong| wrong.rule.to_string())
+    };
+    assert_eq!(change(&mut manager, "100us/1ms", 5).as_deref(), Some("short_periods"));
+    assert_eq!(change(&mut manager, "1ms/10ms", 1_000_000).as_deref(), Some("modest"));
+    assert_eq!(change(&mut manager, "2ms/20ms", 5), None);
+    assert_eq!(change(&mut manager, "1ms/10ms", 5), None, "the rules allow it");
+    assert_eq!(change(&mut manager, "1200us/10ms", 5).as_deref(), Some("limit_per_user"));
+    // Less is less, even where the rules allow nothing any more.
+    let none = ("none".to_string(), "fn new_request(it) { #{ refuse: \"no\" } }".to_string(), Value::Null);
+    manager.set_rules(rules(&[none]), Limits::default());
+    assert_eq!(change(&mut manager, "1ms/5ms", 5).as_deref(), Some("none"));
+    assert_eq!(change(&mut manager, "1ms/20ms", 4), None);
+    assert_eq!(change(&mut manager, "1ms/20ms", 5).as_deref(), Some("none"));
 }
 
 #[test]

@@ -30,6 +30,9 @@ struct WrittenLimits {
     requests_each: Option<usize>,
     requests: Option<usize>,
     divisions: Option<usize>,
+    divisions_each: Option<usize>,
+    least_budget: Option<String>,
+    least_period: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -67,6 +70,9 @@ pub fn read(file: Option<&Path>, more: &[String]) -> Result<Config> {
         requests_each: written.limits.requests_each.unwrap_or(preset.requests_each),
         requests: written.limits.requests.unwrap_or(preset.requests),
         divisions: written.limits.divisions.unwrap_or(preset.divisions),
+        divisions_each: written.limits.divisions_each.unwrap_or(preset.divisions_each),
+        least_budget_ns: time("least_budget", written.limits.least_budget, preset.least_budget_ns)?,
+        least_period_ns: time("least_period", written.limits.least_period, preset.least_period_ns)?,
     };
     let mut rules = Rules::new();
     let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
@@ -82,6 +88,15 @@ pub fn read(file: Option<&Path>, more: &[String]) -> Result<Config> {
     let units = Units::new(written.containers)?;
     let bus = bus::Config { access: written.access, realtime_kit: written.realtimekit, units: units.clone() };
     Ok(Config { rules, limits, bus, units, programs: written.programs })
+}
+
+/// A time, as plans have them.
+fn time(key: &str, text: Option<String>, preset: u64) -> Result<u64> {
+    let Some(text) = text else { return Ok(preset) };
+    match tierce_plan::parse_time(&text) {
+        Ok(ns) => Ok(ns),
+        Err(why) => bail!("{}: `{key}` of [limits]: {text:?}: {}", why.rule(), why.message()),
+    }
 }
 
 fn add(

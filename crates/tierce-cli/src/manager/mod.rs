@@ -37,7 +37,7 @@ use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
 use tierce_manager::{
-    Answer, Ask, Asker, Books, InForce, Notice, Principal, What, Writer, Wrong, LISTEN, NAMELESS,
+    Answer, Ask, Asker, Books, InForce, Notice, Principal, What, Which, Writer, Wrong, LISTEN, NAMELESS,
     PART_EVENTS, PREFIX,
 };
 use tierce_plan::{Options, Plan};
@@ -231,6 +231,8 @@ struct Daemon<'a> {
     manager: tierce_manager::Manager<Control, Machine>,
     writer: Writer,
     saved: u64,
+    /// Why the books could not be written, as it was last said.
+    unwritten: Option<String>,
     looked: Instant,
     /// Why no plan can be asked, as it was last said.
     away: Option<String>,
@@ -259,6 +261,7 @@ impl<'a> Daemon<'a> {
             manager,
             writer: Writer::default(),
             saved,
+            unwritten: None,
             looked,
             away: None,
             told_forgeable: false,
@@ -290,9 +293,35 @@ impl<'a> Daemon<'a> {
     }
 
     fn ask(&mut self, asker: &Asker, ask: Ask) -> Result<Answer, Wrong> {
-        let answer = self.manager.ask(asker, ask, now_ns());
+        let changes = match &ask {
+            Ask::Request(wish) => !wish.dry_run,
+            Ask::Divide(divide) => !divide.dry_run,
+            Ask::Change(_) => true,
+            _ => false,
+        };
+        if changes && self.unwritten.is_some() {
+            self.save();
+            self.written()?;
+        }
+        let is_new = matches!(ask, Ask::Request(_));
+        let answer = self.manager.ask(asker, ask, now_ns())?;
         self.save(); // whoever hears of it may count on it
-        answer
+        if let (true, Err(wrong)) = (changes, self.written()) {
+            if let Some(about) = answer.about.filter(|_| is_new) {
+                // Nobody who cannot count on it has it. If it stays all the same, it is in the books as long as the manager runs.
+                let _ = self.manager.ask(&Asker::SYSTEM, Ask::Cancel(Which { id: about.id }), now_ns());
+            }
+            return Err(wrong);
+        }
+        Ok(answer)
+    }
+
+    /// The books are in their file, or why not.
+    fn written(&self) -> Result<(), Wrong> {
+        match &self.unwritten {
+            Some(why) => Err(Wrong::new("books_must_be_written", why.clone())),
+            None => Ok(()),
+        }
     }
 
     fn turn(&mut self) {
@@ -374,8 +403,19 @@ impl<'a> Daemon<'a> {
         let revision = self.manager.revision();
         if revision != self.saved {
             match write_books(&self.args.books, &self.writer.written(self.manager.books())) {
-                Ok(()) => self.saved = revision,
-                Err(error) => report(Level::Error, "books_not_written", &format!("{error:#}"), &[]),
+                Ok(()) => {
+                    self.saved = revision;
+                    if self.unwritten.take().is_some() {
+                        report(Level::Info, "books_written", "the books are written again", &[]);
+                    }
+                }
+                Err(error) => {
+                    let why = format!("{error:#}");
+                    if self.unwritten.as_ref() != Some(&why) {
+                        report(Level::Error, "books_not_written", &why, &[]);
+                    }
+                    self.unwritten = Some(why);
+                }
             }
         }
     }
@@ -384,12 +424,13 @@ impl<'a> Daemon<'a> {
 /// The books of the last run; if they cannot be read, new ones, with the old ones kept beside them.
 fn read_books(path: &Path) -> Result<Books> {
     let boot = machine::boot();
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Books::new(boot)),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
-    Books::read(&text, &boot).or_else(|why| {
+    let text = String::from_utf8(bytes).map_err(|error| error.to_string());
+    text.and_then(|text| Books::read(&text, &boot)).or_else(|why| {
         let aside = path.with_extension("unreadable");
         fs::rename(path, &aside).with_context(|| format!("{}: {why}", path.display()))?;
         let message =
@@ -426,6 +467,33 @@ mod tests {
         fs::write(&path, "{").unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
         assert_eq!(fs::read_to_string(folder.join("manager.unreadable")).unwrap(), "{");
+        fs::write(&path, b"{\xff}").unwrap();
+        assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
+        assert_eq!(fs::read(folder.join("manager.unreadable")).unwrap(), b"{\xff}");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_granted_while_the_books_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let books = file.join("manager.json"); // below a file
+        let socket = folder.path().join("nobody.sock");
+        let args =
+            [Path::new("tierce-manager"), Path::new("--books"), &books, Path::new("--socket"), &socket];
+        let args = Args::parse_from(args);
+        let config = config::read(None, &[]).unwrap();
+        let mut daemon = Daemon::new(&args, People::of(folder.path()), config, Books::new(machine::boot()));
+        daemon.save();
+        let ask = |daemon: &mut Daemon, dry_run| {
+            let wish = tierce_manager::Wish { dry_run, ..Default::default() };
+            daemon.ask(&Asker::user(1000), Ask::Request(Box::new(wish))).unwrap_err().rule
+        };
+        assert_eq!(ask(&mut daemon, false), "books_must_be_written");
+        assert_eq!(ask(&mut daemon, true), "plan_must_be_in_force");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(ask(&mut daemon, false), "plan_must_be_in_force", "they can be written again");
+        assert!(books.is_file());
     }
 }

@@ -65,6 +65,8 @@ struct Client {
     answer: Vec<u8>,
     /// Since when it owes something, or has said nothing.
     since: Instant,
+    /// Since when there is a request that has not ended.
+    begun: Instant,
     has_asked: bool,
     watches: bool,
     open: bool,
@@ -157,6 +159,7 @@ impl Server {
                 asked: Vec::new(),
                 answer: Vec::new(),
                 since: Instant::now(),
+                begun: Instant::now(),
                 has_asked: false,
                 watches: false,
                 open: true,
@@ -195,7 +198,9 @@ impl Client {
         }
         let owes = !self.answer.is_empty() || !self.asked.is_empty() || !self.has_asked;
         let patience = if owes { SLOW } else { IDLE };
-        let is_late = self.since.elapsed() > patience && (owes || !self.watches);
+        // What it is told meanwhile is no reason to wait for the rest.
+        let is_unfinished = !self.asked.is_empty() && !self.has_line() && self.begun.elapsed() > SLOW;
+        let is_late = is_unfinished || self.since.elapsed() > patience && (owes || !self.watches);
         self.open &= (self.has_line() || !ended) && !is_late;
         is_served
     }
@@ -210,7 +215,7 @@ impl Client {
         let end = self.asked.iter().position(|&byte| byte == b'\n').unwrap_or(0);
         let rest = self.asked.split_off(end + 1);
         let line = std::mem::replace(&mut self.asked, rest);
-        (self.since, self.has_asked) = (Instant::now(), true);
+        (self.since, self.begun, self.has_asked) = (Instant::now(), Instant::now(), true);
         if let Err(wrong) = rates.may_ask(self.person) {
             self.refuse(&wrong.rule, &wrong.message);
             self.send();
@@ -264,7 +269,7 @@ impl Client {
                 Ok(0) => return true,
                 Ok(length) => {
                     if self.asked.is_empty() {
-                        self.since = Instant::now();
+                        (self.since, self.begun) = (Instant::now(), Instant::now());
                     }
                     self.asked.extend_from_slice(&block[..length]);
                 }
@@ -380,6 +385,11 @@ mod tests {
         String::from_utf8_lossy(&block[..length]).into_owned()
     }
 
+    fn notice(uid: u32, text: String) -> Notice {
+        let (to, what) = (Principal::User(uid), What::Granted);
+        Notice { number: 1, to, id: Some(7), what, text, within_ms: None, mode: None, part: None }
+    }
+
     const LIST: &[u8] = b"{\"version\":1,\"request\":\"list\"}\n";
 
     #[test]
@@ -423,16 +433,6 @@ mod tests {
         assert!(server.is_watched_by_system());
         be(&mut server.clients[0], 1000);
         assert!(!server.is_watched_by_system());
-        let notice = |uid: u32, text: String| Notice {
-            number: 1,
-            to: Principal::User(uid),
-            id: Some(7),
-            what: What::Granted,
-            text,
-            within_ms: None,
-            mode: None,
-            part: None,
-        };
         server.tell(&[notice(1001, "no".into()), notice(1000, "yes".into())]);
         let text = heard(&mut client);
         assert!(text.contains("\"yes\"") && text.lines().count() == 1, "{text}");
@@ -441,6 +441,21 @@ mod tests {
         }
         turns(&mut server, 1);
         assert!(server.clients.is_empty(), "nobody is waited for");
+    }
+
+    #[test]
+    fn who_watches_and_leaves_a_request_unfinished_is_hung_up_on() {
+        let mut server = Server::bind(&place("unfinished"), rates()).unwrap();
+        let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n{\"version\":1,");
+        assert!(text.contains("\"ok\":true"), "{text}");
+        turns(&mut server, 1);
+        assert_eq!(server.clients.len(), 1);
+        server.clients[0].begun -= SLOW + Duration::from_millis(1);
+        be(&mut server.clients[0], 1000);
+        server.tell(&[notice(1000, "yes".into())]);
+        assert!(heard(&mut client).contains("event"));
+        turns(&mut server, 1);
+        assert!(server.clients.is_empty());
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! A scheduler that was granted belongs to its owner, who divides it without asking anybody. He never exceeds it: admission sees to that. He
 //! never sees or touches what is another's: names are those below it, and the plan has them with its own name in front.
 
-use super::grants::is_name;
+use super::grants::{is_name, NAME};
+use super::request::{are_few, is_match};
 use super::{Manager, Threads};
 use crate::ask::{Answer, Divide, State};
 use crate::books::{Books, Request, Target};
 use crate::in_force::InForce;
-use crate::principal::Asker;
+use crate::principal::{Asker, Principal};
 use crate::proposal::Proposal;
+use crate::rules::{cpu_time, RULE};
 use crate::wrong::Wrong;
 use std::collections::BTreeSet;
 use tierce_plan::policies::{self, position};
@@ -20,14 +22,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let message = format!("request {} has no scheduler", request.id);
             return Err(Wrong::new("request_must_have_a_scheduler", message));
         }
-        let bound = self.limits.divisions;
-        if request.divided.len() + divide.edits.len() > bound {
-            let message = format!(
-                "{} operations and {} more, bound {bound}",
-                request.divided.len(),
-                divide.edits.len()
-            );
-            return Err(Wrong::new("too_many_divisions", message));
+        self.room_to_divide(&request, divide.edits.len())?;
+        if !asker.is_system() {
+            divide.edits.iter().try_for_each(|edit| self.limits.allow_edit(edit))?;
         }
         for tid in divide.edits.iter().flat_map(threads) {
             self.thread_of(asker, tid)?;
@@ -40,7 +37,13 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let proposal = Proposal { edits: edits.clone(), ..Proposal::default() };
         // One after the other, so that what one makes is known to the next.
         let mut before = trial.clone();
-        for edit in &edits {
+        let ends = cpu_time() + 2 * RULE;
+        for (at, edit) in edits.iter().enumerate() {
+            if at > 0 && cpu_time() >= ends {
+                let message = format!("{at} of {} operations take more than 40 ms of CPU time", edits.len());
+                answer.reason = Some(Wrong::new("too_much_at_once", message));
+                return Ok(answer);
+            }
             let next = inside.knows(before.plan(), edit);
             let next = next.and_then(|()| inside.holds_no_request(before.plan(), &self.books, edit));
             match next.and_then(|()| before.edited([edit.clone()].into())) {
@@ -68,6 +71,29 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 }
 
+impl<P: InForce, T: Threads> Manager<P, T> {
+    /// So many operations one scheduler has, so many those of a principal, and of a person.
+    fn room_to_divide(&self, request: &Request, more: usize) -> Result<(), Wrong> {
+        let bound = self.limits.divisions;
+        let has = request.divided.len();
+        if has + more > bound {
+            let message = format!("{has} operations and {more} more, bound {bound}");
+            return Err(Wrong::new("too_many_divisions", message));
+        }
+        let (bound, person) = (self.limits.divisions_each, self.person_of(request));
+        let is_theirs = |other: &&Request| {
+            other.owner == request.owner || person.is_some() && self.person_of(other) == person
+        };
+        let has: usize = self.books.all().filter(is_theirs).map(|other| other.divided.len()).sum();
+        if request.owner != Principal::System && has + more > bound {
+            let message =
+                format!("{} has {has} operations in all and {more} more, bound {bound}", request.owner);
+            return Err(Wrong::new("too_many_divisions_of_one", message));
+        }
+        Ok(())
+    }
+}
+
 /// Threads that an operation names by their numbers.
 fn threads(edit: &Edit) -> Vec<u32> {
     let (Edit::Create { who, .. } | Edit::Set { who, .. }) = edit else { return Vec::new() };
@@ -86,7 +112,7 @@ impl Inside<'_> {
     fn name(&self, name: &str) -> Result<String, Wrong> {
         let long = format!("{}-{name}", self.request.name());
         if !is_name(name) || !is_name(&long) {
-            let message = format!("{name:?}: letters, digits, `_` and `-`, and short");
+            let message = format!("{name:.64?}: {NAME}");
             return Err(Wrong::new("name_must_be_plain", message));
         }
         Ok(long)
@@ -137,6 +163,8 @@ impl Inside<'_> {
 
     /// Threads of the asker alone, unless it is the system.
     fn who(&self, who: &[Keys]) -> Result<Vec<Keys>, Wrong> {
+        are_few(who.len())?;
+        who.iter().try_for_each(is_match)?;
         let mut who = who.to_vec();
         if !self.asker.is_system() {
             let own = self.asker.uid.to_string();

@@ -9,6 +9,7 @@ use crate::in_force::InForce;
 use crate::principal::{Principal, NAMELESS};
 use crate::proposal::Proposal;
 use crate::rules::{cpu_time, Evaluated, Timer, RETRY};
+use crate::words::plain;
 use crate::wrong::Wrong;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -53,7 +54,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn pass(&mut self, now_ns: u64) -> Result<(), Wrong> {
         self.trial()?;
         if std::mem::take(&mut self.is_foreign) {
-            self.reconcile(now_ns)?;
+            if let Err(wrong) = self.reconcile(now_ns) {
+                self.is_foreign = true; // once more at the next turn
+                return Err(wrong);
+            }
             if !std::mem::replace(&mut self.has_started, true) {
                 self.signal("started", &Value::Null, now_ns);
                 self.retry(now_ns);
@@ -110,8 +114,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// A thread no longer matches a part to which something is promised. Who is told, and that it is not kept, is as above.
     pub fn match_ended(&mut self, thread: &Unmatched) {
-        let Unmatched { tid, comm, name, by, why } = thread;
-        let text = format!("thread {tid} ({comm}) no longer matches {name} ({by}): {why}");
+        let Unmatched { tid, name, by, why, .. } = thread;
+        let comm = plain(&thread.comm);
+        let text = plain(&format!("thread {tid} ({comm}) no longer matches {name} ({by}): {why}"));
         let data = json!({ "part": name, "tid": tid, "comm": comm, "by": by, "why": why });
         self.part_event("match_ended", name, (What::MatchEnded, text), data);
     }

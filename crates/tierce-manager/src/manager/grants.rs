@@ -163,6 +163,9 @@ fn oversteps(owner: &Principal, decision: &Decision, books: &Books) -> Option<St
     })
 }
 
+/// What a name is.
+pub const NAME: &str = "letters, digits, `_` and `-`, and short";
+
 /// A name as plans have them.
 pub fn is_name(name: &str) -> bool {
     name.len() <= 63

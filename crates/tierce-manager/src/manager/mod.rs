@@ -3,6 +3,7 @@
 mod divide;
 mod events;
 mod grants;
+mod limits;
 mod parts;
 mod reconcile;
 mod request;
@@ -20,27 +21,11 @@ use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
 pub use events::{Unmatched, PART_EVENTS};
+pub use limits::Limits;
 use seen::Seen;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::rc::Rc;
-
-/// How much one principal and one person may have, and all together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Requests of one principal, and of one person, the system apart.
-    pub requests_each: usize,
-    /// Requests.
-    pub requests: usize,
-    /// Operations by which a scheduler is divided.
-    pub divisions: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { requests_each: 32, requests: 256, divisions: 64 }
-    }
-}
 
 /// What is known of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

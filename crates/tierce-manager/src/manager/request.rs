@@ -1,5 +1,6 @@
 //! A request comes, changes, and ends.
 
+use super::grants::{is_name, NAME};
 use super::{Manager, ThreadInfo, Threads};
 use crate::ask::{Answer, Change, State, What, Wish};
 use crate::books::{Request, Target};
@@ -67,6 +68,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 ));
             }
         }
+        if let Some(under) = wish.under.as_ref().filter(|under| !is_name(under)) {
+            return Err(Wrong::new("name_must_be_plain", format!("under {under:.64?}: {NAME}")));
+        }
         let has_threads = wish.thread.is_some() || !wish.matches.is_empty();
         if let Some(policy) = &wish.policy {
             if policies::by_name(policy).is_none() {
@@ -98,7 +102,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             about: wish.about,
             target,
             policy: wish.policy,
-            modes: modes(wish.modes)?,
+            modes: self.modes(asker, wish.modes)?,
             under: wish.under,
             waits: wish.wait,
             held: None,
@@ -218,12 +222,12 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    /// Other modes for a request: less is always allowed, and whatever else rules and admission allow.
+    /// Other modes for a request: less in every respect is always allowed, and whatever else rules and admission allow.
     pub(super) fn change(&mut self, asker: &Asker, change: Change, now_ns: u64) -> Result<Answer, Wrong> {
         let before = self.of_asker(asker, change.id)?.clone();
         let id = before.id;
-        let modes = modes(change.modes)?;
-        let is_less = before.mode().is_some_and(|has| modes.iter().all(|mode| mode.ppm() <= has.ppm()));
+        let modes = self.modes(asker, change.modes)?;
+        let is_less = before.mode().is_some_and(|has| modes.iter().all(|mode| mode.is_no_more_than(has)));
         self.with(id, |request| request.modes = modes);
         let answer = match before.held {
             Some(_) => self.settle_change(id, is_less, now_ns),
@@ -240,6 +244,19 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         Ok(answer)
     }
 
+    /// The most valuable first. None so short that the loader could not keep to it, unless the system asks for it.
+    fn modes(&self, asker: &Asker, mut modes: Vec<Mode>) -> Result<Vec<Mode>, Wrong> {
+        if modes.is_empty() || modes.len() > MODES_MAX {
+            let message = format!("{} modes, bound 1 to {MODES_MAX}", modes.len());
+            return Err(Wrong::new("modes_must_be_given", message));
+        }
+        if !asker.is_system() {
+            modes.iter().try_for_each(|mode| self.limits.allow(mode))?;
+        }
+        modes.sort_by_key(|mode| std::cmp::Reverse(mode.value));
+        Ok(modes)
+    }
+
     pub(super) fn with(&mut self, id: u64, change: impl FnOnce(&mut Request)) {
         if let Some(request) = self.books.request_mut(id) {
             change(request);
@@ -248,36 +265,35 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 }
 
-/// The most valuable first.
-fn modes(mut modes: Vec<Mode>) -> Result<Vec<Mode>, Wrong> {
-    if modes.is_empty() || modes.len() > MODES_MAX {
-        let message = format!("{} modes, bound 1 to {MODES_MAX}", modes.len());
-        return Err(Wrong::new("modes_must_be_given", message));
+/// So many patterns one may have.
+pub(super) fn are_few(matches: usize) -> Result<(), Wrong> {
+    match matches > MATCHES_MAX {
+        true => Err(Wrong::new("too_many_matches", format!("{matches}, bound {MATCHES_MAX}"))),
+        false => Ok(()),
     }
-    modes.sort_by_key(|mode| std::cmp::Reverse(mode.value));
-    Ok(modes)
+}
+
+/// A pattern is not too long.
+pub(super) fn is_match(keys: &Keys) -> Result<(), Wrong> {
+    if keys.is_empty() || keys.len() > MATCHES_MAX {
+        let message = format!("{} keys, bound 1 to {MATCHES_MAX}", keys.len());
+        return Err(Wrong::new("match_must_be_given", message));
+    }
+    match keys.iter().find(|(key, text)| key.len().max(text.len()) > PATTERN_MAX) {
+        Some((key, _)) => {
+            Err(Wrong::new("pattern_must_be_short", format!("{key:.32?}: bound {PATTERN_MAX} bytes")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// As a plan's `match` has them. Threads of others are left out of what is not asked for by the system.
 fn patterns(asker: &Asker, matches: &[Map<String, Value>]) -> Result<Vec<Keys>, Wrong> {
-    if matches.len() > MATCHES_MAX {
-        return Err(Wrong::new("too_many_matches", format!("{}, bound {MATCHES_MAX}", matches.len())));
-    }
+    are_few(matches.len())?;
     let own = asker.uid.to_string();
     let one = |map: &Map<String, Value>| {
         let mut keys = keys(map);
-        if keys.is_empty() || keys.len() > MATCHES_MAX {
-            return Err(Wrong::new(
-                "match_must_be_given",
-                format!("{} keys, bound 1 to {MATCHES_MAX}", keys.len()),
-            ));
-        }
-        if let Some((key, _)) = keys.iter().find(|(key, text)| key.len().max(text.len()) > PATTERN_MAX) {
-            return Err(Wrong::new(
-                "pattern_must_be_short",
-                format!("`{key:.32}`: bound {PATTERN_MAX} bytes"),
-            ));
-        }
+        is_match(&keys)?;
         if !asker.is_system() {
             if keys.iter().any(|(key, uid)| key == "uid" && *uid != own) {
                 let message = format!("user {own} asks for threads of another user");

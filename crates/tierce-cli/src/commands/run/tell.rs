@@ -2,6 +2,7 @@
 
 use crate::journal::{report, Level};
 use std::time::{Duration, Instant};
+use tierce_manager::words::plain;
 use tierce_scx::live::{Guardian, LeftOut};
 
 /// Of this plan.
@@ -56,7 +57,8 @@ impl Threads {
 
     fn name(&mut self, LeftOut { tid, comm, target, why, .. }: &LeftOut) {
         self.named += 1;
-        let message = format!("{}: thread {tid} ({comm}) {} {target}: {why}", self.event, self.verb);
+        // A thread may have any name, and its cgroup too.
+        let message = plain(&format!("{}: thread {tid} ({comm}) {} {target}: {why}", self.event, self.verb));
         let fields = [
             ("tid", (*tid).into()),
             ("comm", (&**comm).into()),

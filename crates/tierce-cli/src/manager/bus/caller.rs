@@ -14,7 +14,7 @@ use zbus::names::{BusName, OwnedUniqueName};
 use zbus::zvariant::Value;
 
 /// Longest call, bytes: as over the socket.
-const CALL_MAX: usize = 1 << 16;
+pub const CALL_MAX: usize = 1 << 16;
 /// Callers that are known. A name of the bus is never given twice, so what it has said stays true.
 const KNOWN_MAX: usize = 1024;
 
@@ -75,18 +75,18 @@ impl Callers {
         &self.asking
     }
 
-    /// Who has sent this, if that person may ask once more by now: nobody else is asked about what is too much.
-    pub fn of(&self, header: &Header) -> Result<Caller, Wrong> {
-        let caller = self.sender(header)?;
-        self.rates.may_ask(caller.person)?;
-        Ok(caller)
+    /// Whether who has sent this may call once more by now, whatever it is about: nobody is asked about what is too much, and nothing
+    /// of what is too long is read.
+    pub fn may_call(&self, header: &Header) -> Result<(), Wrong> {
+        self.rates.may_ask(self.of(header)?.person)?;
+        match header.primary().body_len() as usize > CALL_MAX {
+            true => Err(Wrong::new("request_too_long", format!("a call has at most {CALL_MAX} bytes"))),
+            false => Ok(()),
+        }
     }
 
-    fn sender(&self, header: &Header) -> Result<Caller, Wrong> {
-        let length = header.primary().body_len() as usize;
-        if length > CALL_MAX {
-            return Err(Wrong::new("request_too_long", format!("{length} bytes, bound {CALL_MAX}")));
-        }
+    /// Who has sent this.
+    pub fn of(&self, header: &Header) -> Result<Caller, Wrong> {
         let unknown = |why: String| Wrong::new("caller_must_be_known", why);
         let name = header.sender().ok_or_else(|| unknown("the bus does not say who calls".into()))?;
         let name = OwnedUniqueName::from(name.to_owned());

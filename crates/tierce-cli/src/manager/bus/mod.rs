@@ -4,11 +4,14 @@
 //! other, and waited for. The bus says who calls. A second connection asks it, and polkit: their answers must not queue behind calls of
 //! others, of which so many are read ahead ([`AHEAD`]) and no more.
 //!
-//! In layers: `values` (D-Bus values and JSON), `caller` (who calls, and whether he may), `manager1` and `realtime_kit` (the interfaces).
+//! In layers: `bounded` (what is too much goes no further), `values` (D-Bus values and JSON), `caller` (who calls, and whether he may),
+//! `sums` (checksums of programs), `manager1` and `realtime_kit` (the interfaces).
 
+mod bounded;
 mod caller;
 mod manager1;
 mod realtime_kit;
+mod sums;
 mod values;
 
 pub use caller::Access;
@@ -18,12 +21,13 @@ use crate::manager::rates::Rates;
 use crate::manager::unit::Units;
 use crate::manager::way::Way;
 use anyhow::{Context, Result};
+use bounded::Counted;
 use caller::Callers;
-use manager1::{Manager1, Watchers};
+use manager1::{Manager1, Refused, Watchers};
 use realtime_kit::RealtimeKit1;
 use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tierce_manager::Notice;
 use zbus::blocking::connection::Builder;
 use zbus::blocking::Connection;
@@ -95,7 +99,20 @@ fn stay(config: &Config, rates: &Rates, way: &Way, told: Told, exit: fn()) {
                 before = now;
             }
         }
-        std::thread::sleep(AGAIN);
+        drop_for(told.0, AGAIN);
+    }
+}
+
+/// While there is no bus, nobody is told over it.
+fn drop_for(told: &Receiver<Vec<Notice>>, time: Duration) {
+    let ends = Instant::now() + time;
+    loop {
+        let left = ends.saturating_duration_since(Instant::now());
+        match told.recv_timeout(left) {
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) => return,
+            Err(RecvTimeoutError::Disconnected) => return std::thread::sleep(left),
+        }
     }
 }
 
@@ -114,8 +131,10 @@ fn serve(config: &Config, rates: &Rates, way: &Way, (told, watchers): Told, exit
             wakes.wake();
         });
     };
-    let kit = RealtimeKit1::new(callers, way.clone(), config.realtime_kit.clone(), exit);
-    let connection = Builder::system()?
+    let kit = RealtimeKit1::new(callers.clone(), way.clone(), config.realtime_kit.clone(), exit);
+    let manager = Counted { inner: manager, callers: callers.clone(), refuse: Refused::from };
+    let kit = Counted { inner: kit, callers, refuse: realtime_kit::denied };
+    let connection = bounded::system()?
         .max_queued(AHEAD)
         .method_timeout(PATIENCE)
         .serve_at(manager1::PATH, manager)?
@@ -155,4 +174,20 @@ fn ends(connection: &Connection) -> Result<Receiver<()>> {
         messages.take_while(std::result::Result::is_ok).for_each(drop);
     })?;
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_bus_notices_are_dropped() {
+        let (notices, told) = sync_channel(2);
+        let dropping = std::thread::spawn(move || drop_for(&told, Duration::from_secs(1)));
+        for _ in 0..100 {
+            notices.send(Vec::new()).unwrap();
+        }
+        drop(notices);
+        dropping.join().unwrap();
+    }
 }

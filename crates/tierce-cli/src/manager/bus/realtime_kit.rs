@@ -6,6 +6,7 @@
 //! priority is asked for decides nothing but what the request is worth to rules.
 
 use super::caller::{Action, Caller, Callers};
+use super::sums::Sums;
 use crate::manager::machine::look;
 use crate::manager::way::Way;
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use tierce_calibrate::{File, Store};
+use tierce_calibrate::Store;
 use tierce_manager::{Answer, Ask, Asker, List, Mode, State, ThreadInfo, Which, Wish, Wrong};
 use tierce_scx::routines::Routines;
 use zbus::message::Header;
@@ -67,6 +68,7 @@ pub struct RealtimeKit1<E> {
     exit: E,
     nice: Mutex<Nice>,
     routines: Mutex<Routines>,
+    sums: Sums,
 }
 
 /// A thread that is asked for.
@@ -79,7 +81,15 @@ struct Wanted {
 
 impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
     pub fn new(callers: Arc<Callers>, way: Way, config: Config, exit: E) -> Self {
-        Self { callers, way, config, exit, nice: Mutex::default(), routines: Mutex::default() }
+        Self {
+            callers,
+            way,
+            config,
+            exit,
+            nice: Mutex::default(),
+            routines: Mutex::default(),
+            sums: Sums::default(),
+        }
     }
 
     /// A thread of the caller's user, in that process or the caller's.
@@ -132,7 +142,7 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
                 let Wanted { ref caller, pid, tid, .. } = wanted;
                 profile(
                     &Store::of_user(Path::new("/"), wanted.info.uid.unwrap_or_default()),
-                    &mut routines,
+                    (&mut *routines, &self.sums),
                     caller.person,
                     pid,
                     tid,
@@ -292,7 +302,7 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
 }
 
 /// Whoever is refused is denied access, as by RealtimeKit; where nobody could grant anything, the call failed.
-fn denied(wrong: Wrong) -> fdo::Error {
+pub fn denied(wrong: Wrong) -> fdo::Error {
     match &wrong.rule[..] {
         "plan_must_be_in_force" | "manager_must_run" | "thread_must_be_there" => {
             fdo::Error::Failed(wrong.to_string())
@@ -308,7 +318,13 @@ fn rttime(limits: &str) -> Option<i64> {
 }
 
 /// What `tierce calibrate` has found for the thread, if its program is still the same.
-fn profile(store: &Store, routines: &mut Routines, person: u32, pid: u32, tid: u32) -> Option<Mode> {
+fn profile(
+    store: &Store,
+    (routines, sums): (&mut Routines, &Sums),
+    person: u32,
+    pid: u32,
+    tid: u32,
+) -> Option<Mode> {
     let process = format!("/proc/{pid}");
     let program = fs::read_link(format!("{process}/exe")).ok()?;
     let name = fs::read_to_string(format!("{process}/task/{tid}/comm")).ok()?;
@@ -324,9 +340,8 @@ fn profile(store: &Store, routines: &mut Routines, person: u32, pid: u32, tid: u
         false => None,
     };
     let own = profile.thread(name, routine.map(|routine| routine.to_string()).as_deref())?.reservation?;
-    let is = File::read(Path::new(&format!("{process}/exe"))).ok()?;
-    let same = is.sha256 == profile.program.executable.sha256;
-    same.then(|| Mode::budget(own.budget_ns, own.period_ns, 0).ok()).flatten()
+    let same = sums.of(person, format!("{process}/exe").into())? == profile.program.executable.sha256;
+    same.then(|| Mode::measured(own.budget_ns, own.period_ns, 0).ok()).flatten()
 }
 
 /// One more thread of that person. Root has as many as there are.
@@ -370,7 +385,8 @@ mod tests {
         let budgets = |known: &tierce_calibrate::Profile| {
             store.keep(tierce_calibrate::Layer::Machine, known).unwrap();
             [twins.light.0, twins.heavy.0, twins.pid()].map(|tid| {
-                profile(&store, &mut Routines::default(), 0, twins.pid(), tid).map(|mode| mode.to_string())
+                let known = (&mut Routines::default(), &Sums::default());
+                profile(&store, known, 0, twins.pid(), tid).map(|mode| mode.to_string())
             })
         };
         let of = |text: &str| Some(text.to_string());

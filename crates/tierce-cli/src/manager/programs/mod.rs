@@ -5,7 +5,7 @@
 //! call over the bus.
 
 mod before;
-mod profiles;
+pub mod profiles;
 
 use super::machine::look;
 use super::rates::Rates;
@@ -551,7 +551,7 @@ fn mode(profile: &Profile, entry: &tierce_calibrate::Thread) -> Option<Mode> {
         Importance::Normal => 1,
         Importance::High => 2,
     };
-    Mode::budget(own.budget_ns, own.period_ns, value).ok()
+    Mode::measured(own.budget_ns, own.period_ns, value).ok()
 }
 
 /// What rules get with `calibrated`. The names in it are what somebody has chosen.

@@ -1,0 +1,85 @@
+//! How much anybody may ask for, whatever rules say.
+
+use crate::mode::{Mode, LEAST_BUDGET_NS, LEAST_PERIOD_NS};
+use crate::wrong::Wrong;
+use tierce_guarantee::{show_time, whole, Exact, Parameter};
+use tierce_plan::Edit;
+
+/// How much one principal and one person may have, and all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests of one principal, and of one person, the system apart.
+    pub requests_each: usize,
+    /// Requests.
+    pub requests: usize,
+    /// Operations by which a scheduler is divided.
+    pub divisions: usize,
+    /// Operations by which all schedulers of a principal, and of a person, are divided, the system apart.
+    pub divisions_each: usize,
+    /// The shortest budget that is asked for, the system apart. A thread runs for at least 2 us once it does, and what it has too much is
+    /// debt only up to a budget: of shorter ones each period would give something away.
+    pub least_budget_ns: u64,
+    /// The shortest period (or error of a share), the same.
+    pub least_period_ns: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            requests_each: 32,
+            requests: 256,
+            divisions: 64,
+            divisions_each: 256,
+            least_budget_ns: LEAST_BUDGET_NS,
+            least_period_ns: LEAST_PERIOD_NS,
+        }
+    }
+}
+
+impl Limits {
+    /// What is asked for is not too short.
+    pub(super) fn allow(&self, mode: &Mode) -> Result<(), Wrong> {
+        if let Some((budget, period)) = mode.guarantee.amount_and_period() {
+            self.period(period)?;
+            return self.budget(budget);
+        }
+        mode.guarantee.get(Parameter::Error).map_or(Ok(()), |error| self.period(error))
+    }
+
+    /// The same of an operation that divides a scheduler.
+    pub(super) fn allow_edit(&self, edit: &Edit) -> Result<(), Wrong> {
+        let keys = match edit {
+            Edit::Create { keys, .. }
+            | Edit::Set { keys, .. }
+            | Edit::Move { keys, .. }
+            | Edit::Link { keys, .. } => keys,
+            Edit::Destroy { .. } | Edit::Enclose { .. } | Edit::Default { .. } => return Ok(()),
+        };
+        for (key, text) in keys {
+            // What is no time is refused as a parameter.
+            let time = || tierce_plan::parse_time(text).ok().map(whole);
+            match (&key[..], time()) {
+                ("budget", Some(budget)) => self.budget(&budget)?,
+                ("period", Some(period)) => self.period(&period)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn budget(&self, budget: &Exact) -> Result<(), Wrong> {
+        long(budget, self.least_budget_ns, "budget_must_be_long_enough")
+    }
+
+    fn period(&self, period: &Exact) -> Result<(), Wrong> {
+        long(period, self.least_period_ns, "period_must_be_long_enough")
+    }
+}
+
+fn long(time: &Exact, least_ns: u64, rule: &str) -> Result<(), Wrong> {
+    let least = whole(least_ns);
+    match *time < least {
+        true => Err(Wrong::new(rule, format!("{}, bound {}", show_time(time), show_time(&least)))),
+        false => Ok(()),
+    }
+}
