@@ -81,7 +81,7 @@ struct tierce_leaf {
 	u32 moving;	 /* its thread may have been given another leaf: look */
 	u32 overrun;	 /* enum tierce_overrun */
 	u64 overrun_ns;	 /* what it had run when that began */
-	u32 held;	 /* its thread sleeps, and who has the lock it waits for runs in its place: 1 + where that is in `held`; 0: not so */
+	u32 held; /* its thread sleeps, and who has the lock it waits for runs in its place: 1 + where that is in `held`; 0: not so */
 	u32 pad;
 };
 
@@ -147,10 +147,10 @@ struct tierce_side {
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
 	struct tierce_lock_side lock[2 * TIERCE_CPUS + 1]; /* of each domain, and TIERCE_KNOWN */
 	struct tierce_held held[TIERCE_HELD];
-	u64 nice_weight[40];				   /* of nice -20 to 19; set by the loader */
-	u32 users[TIERCE_USERS];			   /* leaves of each user's threads */
-	u32 ticket, serving;				   /* lock of control operations */
-	u32 ready;					   /* attached; or READY_KEEPS */
+	u64 nice_weight[40];	 /* of nice -20 to 19; set by the loader */
+	u32 users[TIERCE_USERS]; /* leaves of each user's threads */
+	u32 ticket, serving;	 /* lock of control operations */
+	u32 ready;		 /* attached; or READY_KEEPS */
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */

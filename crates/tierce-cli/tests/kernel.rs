@@ -596,13 +596,18 @@ fn holders_run_in_the_place_of_waiters(boot: &Boot) {
         println!("{run}: simulated {expected:?}\nmeasured {seen:?}");
         assert_eq!((seen.holder.as_deref(), seen.kind), (Some("low"), kind));
         assert!(near(seen.longest_ns, expected.longest_ns), "{run}");
-        for expected in simulated.tasks.iter().filter(|task| ["high", "middle", "low"].contains(&&*task.name)) {
+        for expected in simulated.tasks.iter().filter(|task| ["high", "middle", "low"].contains(&&*task.name))
+        {
             let seen = report.tasks.iter().find(|seen| seen.name == expected.name).unwrap();
             let [seen_ns, expected_ns] = [seen, expected].map(|task| task.response_ns.as_ref().unwrap().max);
             println!("{run}: {}: longest response {expected_ns} simulated, {seen_ns} measured", seen.name);
             // Where budgets of `high` and `middle` have the same deadline, it is a matter of microseconds which comes first.
             let tie = if seen.name == "high" { 1_500_000 } else { 0 };
-            assert!(seen_ns <= expected_ns + 600_000 + tie && expected_ns <= seen_ns + 600_000, "{run}: {}", seen.name);
+            assert!(
+                seen_ns <= expected_ns + 600_000 + tie && expected_ns <= seen_ns + 600_000,
+                "{run}: {}",
+                seen.name
+            );
             assert_eq!((seen.misses, expected.misses), (0, 0), "{run}: {}", seen.name);
         }
     }
