@@ -1,6 +1,6 @@
 //! How much anybody may ask for, whatever rules say.
 
-use crate::mode::{Mode, LEAST_BUDGET_NS, LEAST_PERIOD_NS};
+use crate::mode::{number, Mode, LEAST_BUDGET_NS, LEAST_PERIOD_NS};
 use crate::wrong::Wrong;
 use tierce_guarantee::{show_time, whole, Exact, Parameter};
 use tierce_plan::Edit;
@@ -77,9 +77,10 @@ impl Limits {
 }
 
 fn long(time: &Exact, least_ns: u64, rule: &str) -> Result<(), Wrong> {
-    let least = whole(least_ns);
-    match *time < least {
-        true => Err(Wrong::new(rule, format!("{}, bound {}", show_time(time), show_time(&least)))),
+    // Most are whole, and those are compared at once.
+    let is_short = number(time).map_or_else(|| *time < whole(least_ns), |ns| ns < least_ns);
+    match is_short {
+        true => Err(Wrong::new(rule, format!("{}, bound {}", show_time(time), show_time(&whole(least_ns))))),
         false => Ok(()),
     }
 }
