@@ -66,6 +66,13 @@ static inline void leaf_sleeps(u32 leaf, u64 now)
 		graph_release(leaf, TIERCE_BLOCKED, now);
 }
 
+/* Its thread may have to go elsewhere: if it sleeps, it does so for the graph, too. */
+static inline void lends_and_sleeps(u32 leaf, u64 now)
+{
+	if (leaf_at(leaf)->held)
+		leaf_sleeps(leaf, now);
+}
+
 static inline bool may_lend(u32 leaf, u32 cpu)
 {
 	struct tierce_leaf *its = leaf_at(leaf);

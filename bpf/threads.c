@@ -11,6 +11,8 @@ void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *m
 	if (!t || !t->leaf)
 		return;
 	now = now_ns();
+	if (WANTED(inherits))
+		lends_and_sleeps(t->leaf, now);
 	cpus = cpus_of(p);
 	error = leaf_allow(t->leaf, cpus, now);
 	if (error && !node_at(t->leaf)->servable) {
@@ -85,8 +87,8 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	u32 cpu = cpu_of(p);
 	if (!t || !SIDE.ready || cpu >= TIERCE_CPUS) /* not ready: another object has its leaf from now on */
 		return;
-	if (WANTED(inherits) && leaf_at(t->leaf)->held)
-		leaf_sleeps(t->leaf, now_ns());
+	if (WANTED(inherits))
+		lends_and_sleeps(t->leaf, now_ns());
 	/* It keeps its leaf until it comes back or dies. While frozen it was not released when it was dequeued. */
 	if (SIDE.ready == READY_KEEPS || cpu_is_frozen(cpu)) {
 		if (t->leaf && node_at(t->leaf)->servable)
@@ -113,6 +115,8 @@ void BPF_PROG(tierce_set_weight, struct task_struct *p, u32 weight)
 	struct thread *t = thread_of(p);
 	u32 edge, nice = SIDE.default_nice, i;
 	u64 now;
+	if (WANTED(inherits) && t && t->next)
+		lends_and_sleeps(t->leaf, now_ns());
 	if (t && t->next && !(t->leaf && node_at(t->leaf)->servable))
 		thread_move(p, t, now_ns()); /* it sleeps, and the loader wants it to move now */
 	if (!t || !t->leaf || nice >= TIERCE_PARAMS || leaf_at(t->leaf)->own != LEAF_DEFAULT)

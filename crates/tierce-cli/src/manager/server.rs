@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn who_watches_and_leaves_a_request_unfinished_is_hung_up_on() {
-        let mut server = Server::bind(&place("unfinished"), rates()).unwrap();
+        let mut server = Server::bind(&place("unfinished"), rates(), Units::default()).unwrap();
         let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n{\"version\":1,");
         assert!(text.contains("\"ok\":true"), "{text}");
         turns(&mut server, 1);

@@ -88,25 +88,7 @@ impl Resolver {
                 None => {}
             }
         }
-        if let Some(value) = fields.take("locks") {
-            match collector.text("`locks`", value) {
-                Some("none") => self.plan.run.inherits = false,
-                Some("inheritance") => self.plan.run.inherits = true,
-                Some(other) => collector.add(
-                    Fault::new("run_locks_must_be_known", value.spot, "`locks` of `[run]` cannot be that")
-                        .value(other)
-                        .bound("\"none\" or \"inheritance\"")
-                        .hint("\"inheritance\": who has a lock runs in the place of who waits for it"),
-                ),
-                None => {}
-            }
-            if self.plan.run.inherits && self.plan.run.throttle == ThrottleAt::User {
-                let message = "`throttle = \"user\"` and `locks = \"inheritance\"` do not go together";
-                let hint = "with inheritance a thread that is throttled within a lock goes on for those who wait for it: leave `throttle` out";
-                collector
-                    .add(Fault::new("inheritance_needs_throttle_anywhere", value.spot, message).hint(hint));
-            }
-        }
+        self.plan.run.inherits = inherits(&mut fields, self.plan.run.throttle, collector);
         self.plan.run.trusts_names = matching::trust("`[run]`", &mut fields, collector);
         if let Some(value) = fields.take("other_cpus") {
             match collector.text("`other_cpus`", value) {
@@ -243,6 +225,32 @@ fn groups(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Op
 
 fn show_cpus(set: Cpus) -> String {
     format!("{:?}", set.iter().collect::<Vec<u32>>())
+}
+
+/// `locks = "inheritance"`.
+fn inherits(fields: &mut Fields, throttle: ThrottleAt, collector: &mut Collector) -> bool {
+    let Some(value) = fields.take("locks") else { return false };
+    let inherits = match collector.text("`locks`", value) {
+        Some("inheritance") => true,
+        None | Some("none") => false,
+        Some(other) => {
+            let fault =
+                Fault::new("run_locks_must_be_known", value.spot, "`locks` of `[run]` cannot be that");
+            collector.add(
+                fault
+                    .value(other)
+                    .bound("\"none\" or \"inheritance\"")
+                    .hint("\"inheritance\": who has a lock runs in the place of who waits for it"),
+            );
+            false
+        }
+    };
+    if inherits && throttle == ThrottleAt::User {
+        let message = "`throttle = \"user\"` and `locks = \"inheritance\"` do not go together";
+        let hint = "with inheritance a thread that is throttled within a lock goes on for those who wait for it: leave `throttle` out";
+        collector.add(Fault::new("inheritance_needs_throttle_anywhere", value.spot, message).hint(hint));
+    }
+    inherits
 }
 
 /// One of `[machine] interrupts`.
