@@ -54,7 +54,7 @@ fn main() -> Result<ExitCode> {
 }
 
 /// All ways that leave the verifier other code.
-fn ways() -> [(&'static str, Options); 14] {
+fn ways() -> [(&'static str, Options); 16] {
     let plain = Options::default();
     [
         ("plain", plain.clone()),
