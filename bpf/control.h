@@ -130,7 +130,7 @@ struct tierce_held { /* a lock that threads wait for who lend their place to its
 	u64 lock;
 	u32 holder, pid; /* leaf and number of who has it; 0: nobody, or not known */
 	u32 waiters;
-	u32 pad;
+	u32 passes; /* its holder is releasing it: who is woken for it has it next */
 };
 
 struct tierce_lock_side { /* of a domain, written by who holds its lock; if count_contention */

@@ -51,11 +51,6 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
 		leaf = graph_decide(cpu, 0, now, 0);
 	runs = leaf_runs(leaf, cpu);
-	if (leaf && !runs) {
-		leaf_sleeps(leaf, now);
-		port_kick(cpu);
-		return;
-	}
 	if (WANTED(count_contention) && kicked)
 		kick_counts(cpu, runs == was);
 	if (PORT_HAS_PART(shared) && cpu_at(cpu)->leaves) {
@@ -63,6 +58,11 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 			side_at(cpu)->left = was;
 		else
 			graph_returned(cpu, now);
+	}
+	if (leaf && !runs) {
+		leaf_sleeps(leaf, now);
+		port_kick(cpu);
+		return;
 	}
 	side_at(cpu)->decided_ns = leaf && runs != was ? now : 0;
 	arm(cpu, now, runs != was ? side_at(cpu)->switch_ns : 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * [run] inherit: who has a lock runs in the place of who waits for it, as with `protocol = "inheritance"` in the simulator. For the graph
+ * [run] locks = "inheritance": who has a lock runs in the place of who waits for it, as with `protocol = "inheritance"` in the simulator. For the graph
  * a thread that waits goes on wanting its CPU; when that decides for it, the holder runs there: at the waiter's place, on its budget.
  * Waits go through others: the holder may wait for a lock itself.
  *
@@ -27,6 +27,13 @@ static inline u32 held_index(u64 key)
 	return (u32)(key * 0x9e3779b97f4a7c15ull >> 32) & (TIERCE_HELD - 1);
 }
 
+/* A thread that the plan names and that waits with this CPU, which alone decides for it. */
+static inline bool may_inherit(u32 leaf, u32 cpu)
+{
+	return leaf < TIERCE_NODES && node_at(leaf)->servable && node_at(leaf)->domain == cpu &&
+	       leaf_at(leaf)->own != LEAF_DEFAULT && !leaf_is_spread(leaf);
+}
+
 /* The leaf whose thread runs if the CPU decides for this one; none: who it waits for cannot run there. */
 TIERCE_FN u32 leaf_lends_to(u32 leaf, u32 cpu)
 {
@@ -37,8 +44,7 @@ TIERCE_FN u32 leaf_lends_to(u32 leaf, u32 cpu)
 			return leaf;
 		held = held_at(leaf_at(leaf)->held - 1);
 		holder = held->holder;
-		if (!holder || leaf_at(holder)->pid != held->pid || !node_at(holder)->servable ||
-		    node_at(holder)->domain != cpu)
+		if (!holder || leaf_at(holder)->pid != held->pid || !may_inherit(holder, cpu))
 			return TIERCE_NONE;
 		leaf = holder;
 	}
@@ -52,11 +58,9 @@ static inline u32 leaf_runs(u32 leaf, u32 cpu)
 /* It no longer lends its place: it was woken, or nobody can take it. */
 static inline void lends_no_more(u32 leaf)
 {
-	u32 i = leaf_at(leaf)->held;
-	if (!i)
-		return;
-	leaf_at(leaf)->held = 0;
-	__sync_fetch_and_add(&held_at(i - 1)->waiters, -1);
+	u32 i = leaf_at(leaf)->held ? __sync_lock_test_and_set(&leaf_at(leaf)->held, 0) : 0;
+	if (i)
+		__sync_fetch_and_add(&held_at(i - 1)->waiters, -1);
 }
 /* The same of one that still wants the CPU in the graph, and sleeps. */
 static inline void leaf_sleeps(u32 leaf, u64 now)
@@ -73,87 +77,140 @@ static inline void lends_and_sleeps(u32 leaf, u64 now)
 		leaf_sleeps(leaf, now);
 }
 
-static inline bool may_lend(u32 leaf, u32 cpu)
-{
-	struct tierce_leaf *its = leaf_at(leaf);
-	return node_at(leaf)->servable && node_at(leaf)->domain == cpu && its->own != LEAF_DEFAULT &&
-	       its->moving != LEAF_UNSEEN && !its->held && !(edge_at(node_at(leaf)->first_parent)->flags & EDGE_SPREAD);
-}
 /* The thread falls asleep. Does it wait for a lock whose holder can take its place? */
 static inline bool thread_lends(struct task_struct *p, u32 leaf, u32 cpu)
 {
 	struct thread *t = thread_of(p);
 	struct tierce_held *held;
-	u32 i, holder;
-	if (!t || !t->waits || t->next || !t->holder || t->holder >= TIERCE_NODES || (p->__state & TASK_DEAD))
+	u32 i, holder, waiters;
+	if (!t || !t->waits || t->next || !t->holder || (p->__state & TASK_DEAD))
 		return false;
 	holder = t->holder;
-	if (holder == leaf || !may_lend(leaf, cpu) || leaf_at(holder)->pid != t->holder_pid || !node_at(holder)->servable ||
-	    node_at(holder)->domain != cpu || leaf_at(holder)->own == LEAF_DEFAULT)
+	if (holder == leaf || !may_inherit(leaf, cpu) || leaf_at(leaf)->moving == LEAF_UNSEEN || leaf_at(leaf)->held ||
+	    !may_inherit(holder, cpu) || leaf_at(holder)->pid != t->holder_pid)
 		return false;
 	i = held_index(t->lock);
 	held = held_at(i);
-	if (held->waiters && held->lock != t->lock)
+	waiters = held->waiters;
+	if (waiters && held->lock != t->lock)
 		return false; /* another lock has its place */
+	if (__sync_val_compare_and_swap(&held->waiters, waiters, waiters + 1) != waiters)
+		return false;
 	held->lock = t->lock;
 	held->holder = holder;
 	held->pid = t->holder_pid;
-	__sync_fetch_and_add(&held->waiters, 1);
+	held->passes = 0;
 	leaf_at(leaf)->held = i + 1;
 	return true;
 }
-/* It wakes. Did it lend its place? If the lock was released, it is the one that gets it. */
-static inline bool thread_wakes(struct task_struct *p, u32 leaf)
-{
-	struct thread *t = thread_of(p);
-	struct tierce_held *held;
-	bool lent = leaf_at(leaf)->held;
-	if (t && t->waits) {
-		held = held_at(held_index(t->lock));
-		if (held->waiters && held->lock == t->lock && !held->holder) {
-			held->holder = leaf;
-			held->pid = (u32)p->pid;
-		}
-		t->holder = TIERCE_NONE; /* who has it if it sleeps again is not known */
-	}
-	lends_no_more(leaf);
-	return lent;
-}
-/* Has the CPU decided for a task whose place this thread takes, before the thread waited with us? */
-static inline bool is_awaited(u32 leaf)
-{
-	u32 cpu = node_at(leaf)->domain, awaits = cpu < TIERCE_CPUS ? side_at(cpu)->awaits : TIERCE_NONE;
-	return awaits && awaits != leaf && leaf_runs(awaits, cpu) == leaf;
-}
 
-/* The lock is released, or this thread has got it. */
-static inline void lock_passes(u64 key, u32 leaf, u32 pid)
+static inline struct tierce_held *held_by_others(u64 key)
 {
 	struct tierce_held *held = held_at(held_index(key));
-	if (!held->waiters || held->lock != key)
-		return;
+	return held->waiters && held->lock == key ? held : 0;
+}
+static inline void lock_goes_to(struct tierce_held *held, u32 leaf, u32 pid)
+{
+	held->passes = 0;
 	held->holder = leaf;
 	held->pid = pid;
 }
-static inline void lock_passes_to(u64 key, struct task_struct *p)
+/* The thread of the leaf wakes, and no longer lends its place. If the lock that it waits for is passed on, it is the one that gets it. */
+TIERCE_FN int leaf_wakes(u32 leaf, u64 key, u32 passes)
+{
+	struct tierce_held *held = held_by_others(key);
+	if (held && (passes || held->passes))
+		lock_goes_to(held, leaf, leaf_at(leaf)->pid);
+	lends_no_more(leaf);
+	return 0;
+}
+static inline void thread_wakes(struct task_struct *p, u64 enq_flags)
 {
 	struct thread *t = thread_of(p);
-	lock_passes(key, t ? t->leaf : TIERCE_NONE, (u32)p->pid);
+	if (!t || !t->leaf || !((enq_flags & SCX_ENQ_WAKEUP) || leaf_at(t->leaf)->held))
+		return;
+	t->holder = TIERCE_NONE; /* who has the lock if it sleeps again is not known */
+	leaf_wakes(t->leaf, t->waits ? t->lock : 0, t->waits == 1 + TIERCE_LOCK_KERNEL);
+}
+/* The thread of the leaf waits with us. Is it the one that runs for what its CPU has decided before? */
+TIERCE_FN int leaf_comes(u32 leaf, u32 woke)
+{
+	u32 cpu = node_at(leaf)->domain, task;
+	if (cpu >= TIERCE_CPUS || !(woke || side_at(cpu)->awaits))
+		return 0;
+	task = cpu_at(cpu)->task;
+	if (task && leaf_runs(task, cpu) == leaf)
+		port_kick(cpu);
+	return 0;
+}
+
+/* A thread has got the lock, which others wait for. */
+static inline void lock_got_by(u64 key, struct task_struct *p)
+{
+	struct thread *t = thread_of(p);
+	struct tierce_held *held = held_by_others(key);
+	if (held)
+		lock_goes_to(held, t ? t->leaf : TIERCE_NONE, (u32)p->pid);
+}
+/* It was woken for the lock, and goes away without it. */
+static inline void lock_given_up(u64 key, u32 leaf)
+{
+	struct tierce_held *held = held_by_others(key);
+	if (held && held->holder == leaf)
+		lock_goes_to(held, TIERCE_NONE, 0);
+}
+
+/* A program releases a lock. Who is woken for it gets it: mostly one of those that lend their place (leaf_wakes), else somebody who is not
+ * known here. Then nobody has it, and this CPU, whose thread may run in the place of one of them, decides anew. */
+static inline void lock_passes(u64 key)
+{
+	struct tierce_held *held = held_by_others(key);
+	if (held)
+		held->passes = 1;
+}
+static inline void lock_passed(u64 key, bool woke)
+{
+	struct tierce_held *held = held_by_others(key);
+	u32 cpu = bpf_get_smp_processor_id();
+	if (!held || !held->passes)
+		return;
+	held->passes = 0;
+	if (!woke)
+		return;
+	lock_goes_to(held, TIERCE_NONE, 0);
+	if (cpu < TIERCE_CPUS && cpu_at(cpu)->task && leaf_at(cpu_at(cpu)->task)->held)
+		port_kick(cpu);
+}
+static inline u64 lock_here(u32 *place, u32 kind)
+{
+	return lock_key((u64)place | kind, bpf_get_current_pid_tgid() >> 32);
 }
 
 SEC("fentry/futex_wake")
 int BPF_PROG(tierce_futex_wakes, u32 *place)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	if (SIDE.ready)
-		lock_passes(lock_key((u64)place | TIERCE_LOCK_FUTEX, tgid), TIERCE_NONE, 0);
+		lock_passes(lock_here(place, TIERCE_LOCK_FUTEX));
+	return 0;
+}
+SEC("fexit/futex_wake")
+int BPF_PROG(tierce_futex_woke, u32 *place, unsigned int flags, int most, u32 set, int woken)
+{
+	if (SIDE.ready)
+		lock_passed(lock_here(place, TIERCE_LOCK_FUTEX), woken > 0);
 	return 0;
 }
 SEC("fentry/futex_unlock_pi")
 int BPF_PROG(tierce_futex_unlocks, u32 *place)
 {
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	if (SIDE.ready)
-		lock_passes(lock_key((u64)place | TIERCE_LOCK_PI_FUTEX, tgid), TIERCE_NONE, 0);
+		lock_passes(lock_here(place, TIERCE_LOCK_PI_FUTEX));
+	return 0;
+}
+SEC("fexit/futex_unlock_pi")
+int BPF_PROG(tierce_futex_unlocked, u32 *place, unsigned int flags, int error)
+{
+	if (SIDE.ready)
+		lock_passed(lock_here(place, TIERCE_LOCK_PI_FUTEX), !error);
 	return 0;
 }

@@ -47,6 +47,10 @@ static inline u32 leaf_known(struct task_struct *p)
 	u32 leaf = *leaf_guess(p);
 	return leaf_at(leaf)->pid == (u32)p->pid ? leaf : TIERCE_NONE;
 }
+static inline bool leaf_is_spread(u32 leaf)
+{
+	return edge_at(node_at(leaf)->first_parent)->flags & EDGE_SPREAD;
+}
 /* A kernel thread that the kernel has bound to one CPU: part of its own work there, never scheduled by us. */
 static inline bool thread_is_pinned(struct task_struct *p)
 {

@@ -222,6 +222,8 @@ static inline void slot_clear(u32 leaf)
 static inline void leaf_empty(u32 leaf)
 {
 	u32 user = leaf_at(leaf)->user;
+	if (WANTED(inherits))
+		lends_no_more(leaf);
 	slot_clear(leaf);
 	if (user)
 		__sync_fetch_and_sub(&AT(SIDE.users, (user - 1) & (TIERCE_USERS - 1)), 1);

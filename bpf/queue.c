@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* A thread wakes, waits, is taken back, or can no longer use a CPU. */
 
-static inline bool leaf_is_spread(u32 leaf)
-{
-	return edge_at(node_at(leaf)->first_parent)->flags & EDGE_SPREAD;
-}
-
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -172,7 +167,6 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = cpu_of(p), leaf, runs;
 	struct thread *t;
-	bool lent = false;
 	u64 now;
 
 	if (thread_is_pinned(p)) {
@@ -183,10 +177,12 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (cpu >= TIERCE_CPUS)
 		return;
-	now = now_ns();
+	if (WANTED(inherits)) {
+		thread_wakes(p, enq_flags);
+		cpu = cpu_of(p); /* read anew, it takes less stack */
+	}
 	leaf = leaf_known(p);
-	if (WANTED(inherits) && leaf && (enq_flags & SCX_ENQ_WAKEUP))
-		lent = thread_wakes(p, leaf);
+	now = now_ns();
 	if (!leaf || leaf_at(leaf)->moving || leaf_is_cut_off(leaf))
 		leaf = leaf_settle(p, now);
 	if (!leaf) {
@@ -231,10 +227,10 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leaf_offered(leaf);
 	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
-	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf || lent))
+	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
 		port_kick(runs);
-	else if (WANTED(inherits) && is_awaited(leaf))
-		port_kick(node_at(leaf)->domain);
+	else if (WANTED(inherits))
+		leaf_comes(leaf, enq_flags & SCX_ENQ_WAKEUP);
 }
 
 SEC("struct_ops/dequeue")

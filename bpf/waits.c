@@ -17,13 +17,15 @@
 #define LCB_F_READ  2u
 #define LCB_F_WRITE 4u
 #define LCB_F_RT    8u
+#define LCB_F_PERCPU 16u
 #define LCB_F_MUTEX 32u
 /* As in the kernel's include/uapi/linux/futex.h and kernel/futex/futex.h */
 #define FUTEX_TID_MASK 0x3fffffffu
 #define FUTEX_WAITERS  0x80000000u
 #define FLAGS_SHARED   1u
-/* Of a mutex and a semaphore the lowest bits of the holder's address say something else. */
+/* Of a mutex and a semaphore the lowest bits of the holder's address say something else: the first one of a semaphore that readers have it. */
 #define HOLDER_BITS 7ull
+#define READERS	    1ull
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct counter {
@@ -88,8 +90,10 @@ static inline void waits_no_longer(struct task_struct *p, int error)
 	struct thread *t = thread_of(p);
 	if (!t || !t->waits)
 		return;
-	if (WANTED(inherits) && !error && t->waits == 1 + TIERCE_LOCK_PI_FUTEX)
-		lock_passes(t->lock, t->leaf, (u32)p->pid);
+	if (WANTED(inherits) && error)
+		lock_given_up(t->lock, t->leaf);
+	else if (WANTED(inherits) && t->waits == 1 + TIERCE_LOCK_PI_FUTEX)
+		lock_got_by(t->lock, p);
 	t->waits = 0;
 	port_trace(TIERCE_EV_lock_end, bpf_get_smp_processor_id(), t->leaf, error ? 1 : 0, 0, now_ns());
 }
@@ -134,15 +138,17 @@ int BPF_PROG(tierce_futex_locked, u32 *place, unsigned int flags, s64 *until, in
 /* Who has a lock of the kernel, by the thread's address; 0: nobody knows. */
 static inline u64 holder_of(void *lock, u32 flags)
 {
+	u64 owner;
 	if (flags & LCB_F_MUTEX)
 		return (u64)BPF_CORE_READ((struct mutex *)lock, owner.counter) & ~HOLDER_BITS;
 	if (flags & LCB_F_SPIN)
 		return 0;
 	if (flags & LCB_F_RT)
 		return (u64)BPF_CORE_READ((struct rt_mutex_base *)lock, owner) & ~1ull;
-	if (flags & (LCB_F_READ | LCB_F_WRITE))
-		return (u64)BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter) & ~HOLDER_BITS;
-	return 0;
+	if ((flags & LCB_F_PERCPU) || !(flags & (LCB_F_READ | LCB_F_WRITE)))
+		return 0;
+	owner = BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter);
+	return owner & READERS ? 0 : owner & ~HOLDER_BITS; /* of several readers it names the last one, who may have left it */
 }
 SEC("tp_btf/contention_begin")
 int BPF_PROG(tierce_contention_begins, void *lock, unsigned int flags)
@@ -164,7 +170,7 @@ int BPF_PROG(tierce_contention_ends, void *lock, int error)
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct thread *t = thread_of(p);
 	if (WANTED(inherits) && !error && SIDE.ready)
-		lock_passes_to(((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL, p);
+		lock_got_by(((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL, p);
 	/* A PI futex is one of these, too; its wait ends with the call. */
 	if (t && t->waits == 1 + TIERCE_LOCK_KERNEL)
 		waits_no_longer(p, error);

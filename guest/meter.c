@@ -14,7 +14,7 @@
  *   dirlock    --role hold: creates and removes files in a folder for as long as it runs, so that it is often throttled
  *              inside the folder's lock; --role wait: does so once per --interval, and reports the longest it took
  *   chain      processes that pass something on, one --link each: how old it is when it has come through
- *   locks      periodic threads of one process, one --thread each, with one mutex: longest responses and waits
+ *   locks      periodic threads of one process, one --thread each, with mutexes: longest responses and waits
  *   profile    --role begin, --role end: what lies between is what `tierce vm --profile` counts. With --profile other modes
  *              mark what they measure: pingpong its rounds, the others all they do.
  *
@@ -98,8 +98,9 @@ static const char usage[] =
     "  --role R --dir D  dirlock: wait or hold, in folder D; profile: begin or end\n"
     "  --link L          chain: NAME,PERIOD,LEAST,MOST or, if the process before it wakes it, NAME,after[:TIME],LEAST,MOST;\n"
     "                    a job needs LEAST to MOST of CPU time\n"
-    "  --thread T        locks: NAME,PERIOD,PHASE,WORK or NAME,PERIOD,PHASE,WORK,AT,LENGTH: a job has the mutex from AT on,\n"
-    "                    for LENGTH; --by inherit: a mutex that inherits priorities\n"
+    "  --thread T        locks: NAME,PERIOD,PHASE,WORK, then AT,LENGTH or AT,LENGTH:LOCK for each section: a job has mutex "
+    "LOCK,\n"
+    "                    0 to 3, from AT on, for LENGTH of work; --by inherit: mutexes that inherit priorities\n"
     "  --profile         mark what is measured for tierce vm --profile\n";
 
 static void split(char *text, const char **first, const char **second)

@@ -50,3 +50,34 @@ folder() {
 
 folder kernel locks.toml
 folder kernel-inheritance inheritance.toml
+
+# Chains of waits, and two that wait for one lock, with both kinds of mutex. `low` goes on for 20 ms when it has given it back.
+low="--thread low,100ms,0ms,24ms,1ms,3ms"
+for by in none inherit; do
+	begin waiters-$by lock-waiters.toml --locks || exit
+	# shellcheck disable=SC2086
+	say waiters-$by "$(meter locks --by $by --start "$(in_ms 700)" --time 1s --thread high,100ms,3ms,3ms,500us,1ms \
+		--thread middle,100ms,2ms,3ms,500us,1ms --thread busy,100ms,4ms,10ms $low)"
+	finish TERM
+	begin chain-$by lock-chain.toml --locks || exit
+	# shellcheck disable=SC2086
+	say chain-$by "$(meter locks --by $by --start "$(in_ms 700)" --time 1s --thread high,100ms,4ms,3ms,500us,1ms:1 \
+		--thread middle,100ms,2ms,6ms,500us,4ms:1,1ms,1ms --thread busy,100ms,3500us,10ms $low)"
+	finish TERM
+done
+
+# Two that wait for one lock of the kernel. Beside them a thread whose number is one of theirs plus 16,384, so that it has the same place
+# in the table of leaves that are known without a look into their storage.
+begin crowd inheritance.toml --locks || exit
+meter dirlock --role hold --dir /tmp/folder --name holder --time 2s >/dev/null &
+holder=$!
+meter dirlock --role wait --dir /tmp/folder --name other --interval 10ms --time 2s >/out/other.json &
+other=$!
+meter dirlock --role wait --dir /tmp/folder --name waiter --interval 10ms --time 2s >/out/waiter.json &
+waiter=$!
+echo $((waiter + 16383)) >/proc/sys/kernel/ns_last_pid
+meter cyclic --interval 1ms --time 2s >/dev/null &
+twin=$!
+wait $holder $other $waiter $twin
+say crowd "{\"apart\":$((twin - waiter)),\"waiter\":$(cat /out/waiter.json),\"other\":$(cat /out/other.json)}"
+finish TERM

@@ -8,6 +8,14 @@ status() {
 	sleep 0.5
 	say "$1" "$(tierce status --json | tr -d '\n')"
 }
+# ended TID: kills that thread, and waits until the plan has noticed
+ended() {
+	kill "$1"
+	for _ in $(seq 100); do
+		tierce status --json | tr -d ' \n' | grep -q "\"tid\":$1[,}]" || break
+		sleep 0.1
+	done
+}
 # spin USER NAME [PROGRAM]: a thread of that user that never stops; its number is $!
 spin() {
 	su "$1" -c "exec ${3:-meter} spin --name $2 --time 300s" >/dev/null 2>&1 &
@@ -41,7 +49,7 @@ status forged
 spin alice audio-1
 audio=$!
 status preferred
-kill $audio
+ended $audio
 status again
 kill $evil
 say names "{\"evil\":$evil,\"audio\":$audio}"
@@ -82,7 +90,7 @@ say services $service
 spin alice checked /opt/checked
 checked=$!
 status checked
-kill $checked
+ended $checked
 mv /opt/unchecked /opt/checked
 spin bob checked /opt/checked
 unchecked=$!

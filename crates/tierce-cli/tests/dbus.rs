@@ -276,19 +276,23 @@ fn polkit_says_who_may_and_without_it_the_configuration() {
     bus.eventually("polkit is gone", by_configuration);
 }
 
+/// The bus for this thread, which is another user's from here on, unless all are.
+fn as_nobody(folder: &Path) -> zbus::blocking::Connection {
+    // SAFETY: no arguments but numbers. The system call changes the user of this thread alone, which ends with it.
+    let is_other =
+        unsafe { libc::geteuid() != 0 || libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0 };
+    assert!(is_other);
+    let stream = std::os::unix::net::UnixStream::connect(folder.join("bus")).unwrap();
+    zbus::blocking::connection::Builder::unix_stream(stream).build().unwrap()
+}
+
 #[test]
 fn who_calls_too_often_is_refused() {
     let mut bus = Bus::new("often", "");
     bus.manage();
     let folder = bus.folder.clone();
     let calls = std::thread::spawn(move || {
-        // SAFETY: no arguments but numbers. The system call changes the user of this thread alone, which ends with it.
-        let is_other = unsafe {
-            libc::geteuid() != 0 || libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0
-        };
-        assert!(is_other);
-        let stream = std::os::unix::net::UnixStream::connect(folder.join("bus")).unwrap();
-        let bus = zbus::blocking::connection::Builder::unix_stream(stream).build().unwrap();
+        let bus = as_nobody(&folder);
         let list = || bus.call_method(Some(MANAGER), "/org/tierce/Manager1", Some(MANAGER), "List", &());
         (0..200).map(|_| list().unwrap_err().to_string()).collect::<Vec<_>>()
     });
@@ -306,13 +310,7 @@ fn what_is_too_long_is_refused_before_it_is_unpacked() {
     bus.manage();
     let folder = bus.folder.clone();
     let calls = std::thread::spawn(move || {
-        // SAFETY: no arguments but numbers. The system call changes the user of this thread alone, which ends with it.
-        let is_other = unsafe {
-            libc::geteuid() != 0 || libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0
-        };
-        assert!(is_other);
-        let stream = std::os::unix::net::UnixStream::connect(folder.join("bus")).unwrap();
-        let bus = zbus::blocking::connection::Builder::unix_stream(stream).build().unwrap();
+        let bus = as_nobody(&folder);
         let table = |bytes: usize| HashMap::from([("about", Variant::from(vec![1u8; bytes]))]);
         let call = |method: &str, arguments: &HashMap<&str, Variant<'_>>| {
             let call =

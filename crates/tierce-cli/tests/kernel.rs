@@ -491,7 +491,8 @@ fn a_chain_takes_no_longer_than_its_bound() {
 /// Three threads and a mutex, each thread with a budget, as simulated: who waits for whom, and who runs meanwhile.
 #[test]
 fn it_is_known_who_waits_for_whose_lock() {
-    let boot = Boot::with("locks.sh", 1, "7.0.13", Some("--deterministic"), &["locks.toml"], &["unshare"]);
+    let plans = ["locks.toml", "lock-waiters.toml", "lock-chain.toml"];
+    let boot = Boot::with("locks.sh", 1, "7.0.13", Some("--deterministic"), &plans, &["unshare"]);
     let tierce = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap();
         assert_eq!(
@@ -565,9 +566,21 @@ fn it_is_known_who_waits_for_whose_lock() {
     assert!(near(kernel.longest_ns, boot.number("kernel", "/took_ns/max") as u64), "{}", boot.got("kernel"));
     assert!(kernel.longest_ns > 10 * MS && kernel.holder_ran_ns < MS, "its budget had ended");
     holders_run_in_the_place_of_waiters(&boot);
-    for run in
-        ["plain", "inherit", "container", "kernel", "inheritance", "inheritance-pi", "kernel-inheritance"]
-    {
+    who_gets_the_lock_runs_at_once(&boot);
+    for run in [
+        "plain",
+        "inherit",
+        "container",
+        "kernel",
+        "inheritance",
+        "inheritance-pi",
+        "kernel-inheritance",
+        "waiters-none",
+        "waiters-inherit",
+        "chain-none",
+        "chain-inherit",
+        "crowd",
+    ] {
         boot.assert_ended(run);
         boot.assert_no_leak(run);
     }
@@ -616,6 +629,29 @@ fn holders_run_in_the_place_of_waiters(boot: &Boot) {
         ["kernel", "kernel-inheritance"].map(|run| boot.number(run, "/took_ns/max") as u64);
     println!("a folder's lock: {alone} ns at most, with inheritance {inherited}");
     assert!(inherited < 2 * MS && alone > 10 * MS, "{inherited}");
+}
+
+/// Who has given the lock back does not go on in the place of who waited for it, or of who waited for that one.
+fn who_gets_the_lock_runs_at_once(boot: &Boot) {
+    let wait = |run: &str, who: &str| boot.number(run, &format!("/{who}/longest_wait_ns")) as u64;
+    for by in ["none", "inherit"] {
+        // `low` has worked for 1.5 of 3 ms when `high` wants the lock, and `middle` gets it first, for 1 ms.
+        let run = format!("waiters-{by}");
+        let [high, middle] = ["high", "middle"].map(|who| wait(&run, who));
+        println!("{run}: high waits for at most {high} ns, middle {middle}");
+        assert!((2_300_000..3_300_000).contains(&high) && middle < 3_300_000, "{run}");
+        // `low` has 1 ms left, `middle` 3.5.
+        let run = format!("chain-{by}");
+        let [high, middle] = ["high", "middle"].map(|who| wait(&run, who));
+        println!("{run}: high waits for at most {high} ns, middle {middle}");
+        assert!((4_200_000..5_300_000).contains(&high) && middle < 3_300_000, "{run}");
+    }
+    assert_eq!(boot.got("crowd")["apart"], 16384);
+    for who in ["waiter", "other"] {
+        let took = boot.number("crowd", &format!("/{who}/took_ns/max")) as u64;
+        println!("a folder's lock for which two wait: {who} {took} ns at most");
+        assert!(took < 2 * MS, "{who}");
+    }
 }
 
 /// More CPUs than the host has: emulated in turns, in which times mean little. (Counted in instructions, the boot alone takes
@@ -904,7 +940,7 @@ fn security() {
     let by = &boot.got("checked")["threads"];
     let by = by.as_array().unwrap().iter().find(|thread| thread["name"] == "checked").unwrap();
     assert!(by["by"].as_str().unwrap().starts_with("exe = \"/opt/checked\", checksum = \"sha256:"), "{by}");
-    assert_eq!(bound("unchecked", "checked"), [0; 0], "another file at the same path");
+    assert_eq!(bound("unchecked", "checked"), [0; 0], "another file at the same path: {}", boot.got("checks"));
     assert_eq!(bound("unit-forged", "unit"), [0; 0]);
     assert_eq!(bound("unit", "unit"), [boot.got("units").as_u64().unwrap()]);
     assert_eq!(boot.got("others"), 0, "{}", std::fs::read_to_string(boot.out.join("others.said")).unwrap());

@@ -53,7 +53,8 @@ const WAITS: [&str; 6] = [
 ];
 
 /// Where a lock of a program is released.
-const RELEASES: [&str; 2] = ["tierce_futex_wakes", "tierce_futex_unlocks"];
+const RELEASES: [&str; 4] =
+    ["tierce_futex_wakes", "tierce_futex_woke", "tierce_futex_unlocks", "tierce_futex_unlocked"];
 
 const NO_TASK_WORK: &str = "[run] throttle = \"user\": this kernel has no bpf_task_work_schedule_resume, by which a scheduler learns \
                             that a thread goes back to user mode; 7.0 has";

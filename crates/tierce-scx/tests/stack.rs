@@ -10,7 +10,7 @@ use tierce_plan::{Options, Plan, ThrottleAt};
 
 /// Bytes of stack, and frames: of what the kernel can load at all, and of what a plan needs.
 const ALL: (u32, usize) = (512, 8);
-const PLAN: (u32, usize) = (400, 7);
+const PLAN: (u32, usize) = (384, 7);
 /// Of the instruction set: what is looked at below.
 const LOAD_CONSTANT: u8 = 0x18;
 const LOAD_64: u8 = 0x79;

@@ -5,43 +5,12 @@
 
 mod common;
 
-use common::{everybody_goes_on, nearness, parse, report_of, seeds, within_bounds, Maker, MS};
+use common::{everybody_goes_on, nearness, parse, report_of, seeds, two_cpus, within_bounds, Maker, MS, NET};
 use tierce_admission::{Deadlines, PlanExt};
-use tierce_plan::Plan;
-
-/// The logger has the lock from 0.5 ms on, the sender wants it at 1 ms. On the CPU of each there is somebody more urgent, who does not use
-/// it.
-fn two_cpus(protocol: &str) -> Plan {
-    parse(&format!(
-        r#"
-        machine.cpus = 2
-        [lock.net]
-        protocol = "{protocol}"
-        [node.left]
-        policy = "fixed-priority"
-        cpu = 0
-        [node.right]
-        policy = "fixed-priority"
-        cpu = 1
-        [task.control]
-        under.left = {{ priority = 2 }}
-        load = {{ period = "20ms", phase = "1500us", work = "1ms" }}
-        [task.sender]
-        under.left = {{ priority = 1 }}
-        load = {{ period = "40ms", work = "5ms", sections = [{{ lock = "net", at = "1ms", length = "2ms" }}] }}
-        [task.urgent]
-        under.right = {{ priority = 2 }}
-        load = {{ period = "40ms", phase = "1ms", work = "3ms" }}
-        [task.logger]
-        under.right = {{ priority = 1 }}
-        load = {{ period = "40ms", phase = "500us", work = "6ms", sections = [{{ lock = "net", length = "4ms" }}] }}
-        "#
-    ))
-}
 
 /// Longest responses in us, and how long the sender waited.
 fn played(protocol: &str) -> [u64; 5] {
-    let report = report_of(&two_cpus(protocol), 1, 30 * MS);
+    let report = report_of(&two_cpus(protocol, "", NET), 1, 30 * MS);
     let worst = |task: usize| report.tasks[task].response_ns.as_ref().unwrap().max / 1000;
     let waited = report.tasks[1].lock_waits.map_or(0, |waits| waits.max_ns / 1000);
     [worst(0), worst(1), worst(2), worst(3), waited]
@@ -57,7 +26,7 @@ fn who_spins_is_not_preempted_or_helps() {
 
 #[test]
 fn it_is_known_who_runs_meanwhile() {
-    let report = report_of(&two_cpus("msrp"), 1, 30 * MS);
+    let report = report_of(&two_cpus("msrp", "", NET), 1, 30 * MS);
     let waits = report.lock_waits.iter().map(|waited| {
         let holder = waited.holder.as_deref().unwrap();
         assert!(waited.others_ran.is_empty() && waited.holder_ran_ns == waited.longest_ns, "{waited:?}");
@@ -72,7 +41,7 @@ fn it_is_known_who_runs_meanwhile() {
 #[test]
 fn check_says_how_long_each_spins() {
     let bounds = |protocol: &str| {
-        let plan = two_cpus(protocol);
+        let plan = two_cpus(protocol, "", NET);
         let verdict = plan.admit();
         assert!(verdict.holds, "{}", verdict.faults(&plan));
         let spins = verdict

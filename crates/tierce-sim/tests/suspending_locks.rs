@@ -5,48 +5,11 @@
 
 mod common;
 
-use common::{everybody_goes_on, nearness, parse, report_of, seeds, within_bounds, Maker, MS};
+use common::{everybody_goes_on, nearness, parse, report_of, seeds, two_cpus, within_bounds, Maker, MS, NET};
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
 
 const PROTOCOLS: [&str; 2] = ["mpcp", "fmlp+"];
-
-/// Nodes `left` and `right`, each with a CPU, and locks `net` and `own`.
-fn two_cpus(protocol: &str, machine: &str, tasks: &str) -> Plan {
-    parse(&format!(
-        r#"
-        machine.cpus = 2
-        {machine}
-        [lock.net]
-        protocol = "{protocol}"
-        [lock.own]
-        protocol = "{protocol}"
-        [node.left]
-        policy = "fixed-priority"
-        cpu = 0
-        [node.right]
-        policy = "fixed-priority"
-        cpu = 1
-        {tasks}"#
-    ))
-}
-
-/// The logger has the lock from 0.5 ms on, the sender wants it at 1 ms. On the CPU of each there is somebody more urgent, who does not use
-/// it.
-const NET: &str = r#"
-    [task.control]
-    under.left = { priority = 2 }
-    load = { period = "20ms", phase = "1500us", work = "1ms" }
-    [task.sender]
-    under.left = { priority = 1 }
-    load = { period = "40ms", work = "5ms", sections = [{ lock = "net", at = "1ms", length = "2ms" }] }
-    [task.urgent]
-    under.right = { priority = 2 }
-    load = { period = "40ms", phase = "1ms", work = "3ms" }
-    [task.logger]
-    under.right = { priority = 1 }
-    load = { period = "40ms", phase = "500us", work = "6ms", sections = [{ lock = "net", length = "4ms" }] }
-"#;
 
 /// Longest responses in us.
 fn played(plan: &Plan) -> Vec<u64> {
@@ -160,6 +123,11 @@ fn where_check_says_nothing() {
                 lone("other")
             ),
             "below `left` there is also lock `other` with protocol \"inheritance\"",
+        );
+        why(
+            "",
+            &format!("[tasks.c]\ncount = 0\nunder.left = {{ priority = 0 }}\nmatch = {{ comm = \"c\" }}\n{}", lone("net")),
+            "any number of threads may match the set `c`, which uses lock `net`",
         );
         why(
             "",

@@ -246,6 +246,12 @@ fn meter_refuses_what_it_cannot_do() {
         ("chain --link a,5ms,2ms,1ms", "--link a: works 2000000 to 1000000 ns"),
         ("chain --link a,5ms,1ms,1ms", "chain: expected --link twice or more"),
         ("chain --link a,after,1ms,1ms --link b,5ms,1ms,1ms", "the first with a period"),
+        ("locks --thread a,5ms,0ms", "expected NAME,PERIOD,PHASE,WORK and at most 4 times AT,LENGTH"),
+        ("locks --thread a,5ms,0ms,2ms,1ms", "and at most 4 times AT,LENGTH"),
+        ("locks --thread a,0ms,0ms,2ms", "--thread a: its period must not be 0"),
+        ("locks --thread a,5ms,0ms,2ms,1ms,2ms", "--thread a: expected AT and LENGTH within WORK"),
+        ("locks --thread a,5ms,0ms,2ms,1ms,0ms", "--thread a: expected AT and LENGTH within WORK"),
+        ("locks --thread a,5ms,0ms,2ms,1ms,1ms:4", "\"4\": expected a number from 0 to 3"),
         ("service --time 10ms --segments /no/such/file", "/no/such/file: No such file"),
     ] {
         let out = Command::new(Path::new(METER)).args(arguments.split_whitespace()).output().unwrap();

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tierce_analysis::locks::{Blocking, Held};
 use tierce_analysis::spin_locks::{waits, Spin, Spinner, Wait};
 use tierce_analysis::Task;
-use tierce_plan::{policies, Child, Load, Phase, Plan, Protocol, Shape};
+use tierce_plan::{policies, Child, Load, Phase, Plan, Protocol, Shape, TaskSet};
 
 /// What is known of a task: how long a job spins, for which sections of other CPUs, and its blocking.
 pub type Found = Result<(Spinning, Blocking), String>;
@@ -60,7 +60,20 @@ pub fn beside_users(plan: &Plan, shape: &Shape, protocol: Protocol) -> (Vec<Memb
     let nodes: BTreeSet<_> = users.iter().filter_map(|user| plan.has_whole_cpu(shape, *user)).collect();
     let nodes: Vec<_> = nodes.into_iter().collect();
     let tasks = nodes.iter().flat_map(|node| below(plan, shape, *node)).collect();
-    (tasks, nodes.iter().find_map(|node| trouble(plan, shape, *node, protocol)))
+    let why = nodes.iter().find_map(|node| trouble(plan, shape, *node, protocol));
+    (tasks, why.or_else(|| live_user(plan, protocol)))
+}
+
+/// Members of a set of which there may be any number may use such a lock, wherever they are.
+fn live_user(plan: &Plan, protocol: Protocol) -> Option<String> {
+    let is_live = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
+    let lock_of = |set: &TaskSet| {
+        let used = set.load.as_ref().map(Load::locks);
+        used.into_iter().flatten().find(|lock| plan.locks[*lock].protocol == protocol)
+    };
+    let live = plan.sets.iter().enumerate().filter(|(at, _)| is_live(*at));
+    let mut users = live.filter_map(|(_, set)| Some((&set.name, &plan.locks[lock_of(set)?].name)));
+    users.next().map(|(set, lock)| format!("any number of threads may match the set `{set}`, which uses lock `{lock}`"))
 }
 
 /// A task directly below a node.

@@ -3,7 +3,7 @@
 use super::names::is_plain;
 use super::state::Resolver;
 use crate::model::shape::Shape;
-use crate::model::{Child, Lock, Plan, Protocol, Section, Work};
+use crate::model::{Child, Load, Lock, Plan, Protocol, Section, Work};
 use crate::policies;
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
@@ -197,9 +197,15 @@ impl Plan {
 
     /// The locks that jobs of a task hold at some time.
     pub fn locks_of(&self, task: usize) -> BTreeSet<usize> {
+        self.tasks[task].load.as_ref().map_or_else(BTreeSet::new, Load::locks)
+    }
+}
+
+impl Load {
+    /// The locks that jobs hold at some time.
+    pub fn locks(&self) -> BTreeSet<usize> {
         let mut locks = BTreeSet::new();
-        let sections = self.tasks[task].load.as_ref().map_or(&[][..], |load| load.sections());
-        sections.iter().for_each(|section| section.locks(&mut locks));
+        self.sections().iter().for_each(|section| section.locks(&mut locks));
         locks
     }
 }

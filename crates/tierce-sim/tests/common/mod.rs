@@ -359,3 +359,40 @@ pub fn check(line: &str, expect: Expect) {
 pub fn check_plan(text: &str, for_ms: u64, expect: Expect) {
     expect.assert_eq(&schedule(&run(&parse(text), for_ms * MS, 1)));
 }
+
+/// Nodes `left` and `right`, each with a CPU, and locks `net` and `own`.
+pub fn two_cpus(protocol: &str, machine: &str, tasks: &str) -> Plan {
+    parse(&format!(
+        r#"
+        machine.cpus = 2
+        {machine}
+        [lock.net]
+        protocol = "{protocol}"
+        [lock.own]
+        protocol = "{protocol}"
+        [node.left]
+        policy = "fixed-priority"
+        cpu = 0
+        [node.right]
+        policy = "fixed-priority"
+        cpu = 1
+        {tasks}"#
+    ))
+}
+
+/// The logger has the lock from 0.5 ms on, the sender wants it at 1 ms. On the CPU of each there is somebody more urgent, who does not use
+/// it.
+pub const NET: &str = r#"
+    [task.control]
+    under.left = { priority = 2 }
+    load = { period = "20ms", phase = "1500us", work = "1ms" }
+    [task.sender]
+    under.left = { priority = 1 }
+    load = { period = "40ms", work = "5ms", sections = [{ lock = "net", at = "1ms", length = "2ms" }] }
+    [task.urgent]
+    under.right = { priority = 2 }
+    load = { period = "40ms", phase = "1ms", work = "3ms" }
+    [task.logger]
+    under.right = { priority = 1 }
+    load = { period = "40ms", phase = "500us", work = "6ms", sections = [{ lock = "net", length = "4ms" }] }
+"#;
