@@ -940,7 +940,12 @@ fn security() {
     let by = &boot.got("checked")["threads"];
     let by = by.as_array().unwrap().iter().find(|thread| thread["name"] == "checked").unwrap();
     assert!(by["by"].as_str().unwrap().starts_with("exe = \"/opt/checked\", checksum = \"sha256:"), "{by}");
-    assert_eq!(bound("unchecked", "checked"), [0; 0], "another file at the same path: {}", boot.got("checks"));
+    assert_eq!(
+        bound("unchecked", "checked"),
+        [0; 0],
+        "another file at the same path: {}",
+        boot.got("checks")
+    );
     assert_eq!(bound("unit-forged", "unit"), [0; 0]);
     assert_eq!(bound("unit", "unit"), [boot.got("units").as_u64().unwrap()]);
     assert_eq!(boot.got("others"), 0, "{}", std::fs::read_to_string(boot.out.join("others.said")).unwrap());

@@ -126,7 +126,10 @@ fn where_check_says_nothing() {
         );
         why(
             "",
-            &format!("[tasks.c]\ncount = 0\nunder.left = {{ priority = 0 }}\nmatch = {{ comm = \"c\" }}\n{}", lone("net")),
+            &format!(
+                "[tasks.c]\ncount = 0\nunder.left = {{ priority = 0 }}\nmatch = {{ comm = \"c\" }}\n{}",
+                lone("net")
+            ),
             "any number of threads may match the set `c`, which uses lock `net`",
         );
         why(

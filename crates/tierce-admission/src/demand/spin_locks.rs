@@ -73,7 +73,9 @@ fn live_user(plan: &Plan, protocol: Protocol) -> Option<String> {
     };
     let live = plan.sets.iter().enumerate().filter(|(at, _)| is_live(*at));
     let mut users = live.filter_map(|(_, set)| Some((&set.name, &plan.locks[lock_of(set)?].name)));
-    users.next().map(|(set, lock)| format!("any number of threads may match the set `{set}`, which uses lock `{lock}`"))
+    users.next().map(|(set, lock)| {
+        format!("any number of threads may match the set `{set}`, which uses lock `{lock}`")
+    })
 }
 
 /// A task directly below a node.
