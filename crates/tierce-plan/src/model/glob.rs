@@ -70,7 +70,14 @@ impl Glob {
 
     /// Whether some text may fit both. Of two lists or ranges of characters it is said without a look at them.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        let (own, its) = (&self.parts, &other.parts);
+        // Most differ soon.
+        let is_one = |(one, two): &(&Part, &Part)| matches!((one, two), (Part::One(_), Part::One(_)));
+        let begins = || self.parts.iter().zip(&other.parts).take_while(is_one);
+        if begins().any(|(one, two)| one != two) {
+            return false;
+        }
+        let same = begins().count();
+        let (own, its) = (&self.parts[same..], &other.parts[same..]);
         let width = its.len() + 1;
         let mut seen = vec![false; (own.len() + 1) * width];
         let mut left = vec![(0, 0)];

@@ -68,22 +68,32 @@ pub fn runs_programs_of_users(unit: &str) -> bool {
 struct OfUsers {
     units: Vec<Glob>,
     cgroups: Vec<Glob>,
+    /// Any services below a slice in `system.slice`. Most patterns fit none of them.
+    deeper: Vec<Glob>,
+    deeper_cgroups: Vec<Glob>,
 }
 
 impl OfUsers {
     fn known() -> &'static Self {
         static KNOWN: OnceLock<OfUsers> = OnceLock::new();
         KNOWN.get_or_init(|| {
-            let glob = |text: String| Glob::new(&text).ok();
-            let units = OF_USERS.iter().filter_map(|unit| glob(unit.to_string())).collect();
-            let cgroups = OF_USERS.iter().flat_map(|unit| {
-                let slices = ["system.slice", "system.slice/*.slice"];
-                slices
-                    .into_iter()
-                    .flat_map(move |slice| [format!("{slice}/{unit}"), format!("{slice}/{unit}/**")])
-            });
-            Self { units, cgroups: cgroups.filter_map(glob).collect() }
+            let below = |slice: &str, units: &[&str]| -> Vec<Glob> {
+                let both = |unit: &&str| [format!("{slice}/{unit}"), format!("{slice}/{unit}/**")];
+                units.iter().flat_map(both).filter_map(|text| Glob::new(&text).ok()).collect()
+            };
+            let deeper = "system.slice/*.slice";
+            Self {
+                units: OF_USERS.iter().filter_map(|unit| Glob::new(unit).ok()).collect(),
+                cgroups: below("system.slice", &OF_USERS),
+                deeper: below(deeper, &["*.service"]),
+                deeper_cgroups: below(deeper, &OF_USERS),
+            }
         })
+    }
+
+    fn has_cgroup(&self, cgroup: &Glob) -> bool {
+        let meets = |globs: &[Glob]| globs.iter().any(|glob| cgroup.meets(glob));
+        meets(&self.cgroups) || meets(&self.deeper) && meets(&self.deeper_cgroups)
     }
 }
 
@@ -129,7 +139,7 @@ fn is_own(unit: &Glob) -> bool {
 fn is_of_users(cgroup: &Glob) -> bool {
     match is_plain(cgroup.as_str()) {
         true => system_unit(cgroup.as_str()).is_some_and(runs_programs_of_users),
-        false => OfUsers::known().cgroups.iter().any(|of_users| cgroup.meets(of_users)),
+        false => OfUsers::known().has_cgroup(cgroup),
     }
 }
 
