@@ -786,10 +786,17 @@ fn a_match_that_any_user_can_forge_is_unwise() {
     for sure in [
         "{ comm = \"a\", uid = 7 }",
         "{ tid = 7 }",
-        "{ cgroup = \"system.slice/a*\" }",
+        "{ cgroup = \"system.slice/b*\" }",
         "{ system_unit = \"a.service\" }",
     ] {
         assert_eq!(forged(&task(budget, sure), rest), 0, "{sure}");
+    }
+    for of_users in [
+        "{ cgroup = \"system.slice/cron.service/**\" }",
+        "{ cgroup = \"system.slice/**\" }",
+        "{ system_unit = \"sshd@*.service\" }",
+    ] {
+        assert_eq!(forged(&task(budget, of_users), rest), 1, "{of_users}");
     }
     assert_eq!(forged(&task(budget, &format!("{name}\ntrust = \"names\"")), rest), 0);
     assert_eq!(

@@ -20,7 +20,11 @@ pub struct File {
 impl File {
     /// The file as it is now.
     pub fn read(path: &Path) -> io::Result<File> {
-        let file = opened(path)?;
+        File::of(path, &opened(path)?)
+    }
+
+    /// What is in a file of that path that is open, from where it is read next.
+    pub fn of(path: &Path, file: &std::fs::File) -> io::Result<File> {
         // One that grows is read as far as it was, so that it ends.
         let length = file.metadata()?.len();
         let (mut file, mut sum, mut part) = (file.take(length), Sha256::new(), vec![0; 1 << 16]);
@@ -36,7 +40,7 @@ impl File {
 }
 
 /// A regular file. Nothing else is opened, because that alone may have an effect: a pipe waits, a device may do anything.
-pub(crate) fn opened(path: &Path) -> io::Result<std::fs::File> {
+pub fn opened(path: &Path) -> io::Result<std::fs::File> {
     let place = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
     match place.metadata()?.is_file() {
         true => std::fs::File::open(format!("/proc/self/fd/{}", place.as_raw_fd())),

@@ -37,7 +37,7 @@ mod store;
 
 pub use burst::{Burst, Watched};
 pub use finding::{analyse, Arrival, Finding, Kind, Period};
-pub use identity::{mapped_files, of_machine, of_program, Change, File, Machine, Program, Routine};
+pub use identity::{mapped_files, of_machine, of_program, opened, Change, File, Machine, Program, Routine};
 pub use jobs::Work;
 pub use plan::{plan, plan_of, Planned, Watching};
 pub use poisson::Chance;

@@ -119,6 +119,8 @@ fn one_divides_so_much_and_no_more() {
     assert_eq!(refused(&mut manager, with("a", vec![many])), "match_must_be_given");
     let short = [("budget", "10us"), ("period", "10ms")];
     assert_eq!(refused(&mut manager, create("a", "", &short)), "budget_must_be_long_enough");
+    let checksum = keys(&[("exe", "/opt/audio"), ("checksum", "sha256:00")]);
+    assert_eq!(refused(&mut manager, with("a", vec![checksum])), "checksum_is_for_the_system");
     let done = divided(&mut manager, OWNER, id, vec![with("a", vec![comm("x".into())])]).unwrap();
     assert_eq!(done.state, State::Done, "{}", json!(done));
     // All schedulers of a person together, one operation each for the smaller numbers here.
@@ -131,6 +133,32 @@ fn one_divides_so_much_and_no_more() {
     assert!(wrong.rule == "too_many_divisions_of_one" && wrong.message.contains("bound 3"), "{wrong}");
     let wrong = divided(&mut manager, OWNER, other, vec![create("d", "", &[])]).unwrap_err();
     assert_eq!(wrong.rule, "too_many_divisions_of_one");
+}
+
+/// Whatever it is called: nobody makes the machine switch all the time.
+#[test]
+fn turns_are_no_shorter_than_budgets() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "fair");
+    let keys =
+        ["quantum", "burst", "least_burst", "largest_burst", "length", "work", "work_hi", "warp_limit"];
+    let short = keys.map(|key| (key, "49us", "budget_must_be_long_enough", "bound 50us"));
+    let often = ["slot", "round"].map(|key| (key, "499us", "period_must_be_long_enough", "bound 500us"));
+    for (key, time, rule, bound) in short.into_iter().chain(often) {
+        for edit in [
+            create("a", "", &[(key, time)]),
+            Edit::Set { name: "a".into(), under: None, keys: self::keys(&[(key, time)]), who: Vec::new() },
+        ] {
+            let wrong = divided(&mut manager, OWNER, id, vec![edit]).unwrap_err();
+            assert_eq!((&wrong.rule[..], wrong.message), (rule, format!("{key}: {time}, {bound}")));
+        }
+    }
+    // What nothing means is for the policy to say.
+    let times = [("quantum", "50us"), ("warp_limit", "0ns")];
+    let done = divided(&mut manager, OWNER, id, vec![create("a", "", &times)]).unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
+    let done = divided(&mut manager, 0, id, vec![create("b", "", &[("quantum", "10us")])]).unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
 }
 
 #[test]

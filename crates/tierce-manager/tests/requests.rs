@@ -264,6 +264,16 @@ fn who_may_ask_for_what() {
             "thread_must_be_the_askers",
         ),
         (Wish { thread: None, matches: vec![serde_json::Map::new()], ..own.clone() }, "match_must_be_given"),
+        (
+            Wish {
+                thread: None,
+                matches: vec![
+                    serde_json::from_value(json!({ "exe": "/opt/a", "checksum": "sha256:00" })).unwrap()
+                ],
+                ..own.clone()
+            },
+            "checksum_is_for_the_system",
+        ),
     ] {
         assert_eq!(rule(&mut manager, wish), expected);
     }

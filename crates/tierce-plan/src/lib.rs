@@ -46,7 +46,7 @@ pub use model::glob::Glob;
 pub use model::shape::{cpus, several, Shape};
 pub use model::topology::{Distance, Near, Topology};
 pub use model::*;
-pub use resolve::matching::{system_unit, Fit, Glimpse, Thread};
+pub use resolve::matching::{Fit, Glimpse, Thread};
 pub use schema::schema;
 pub use text::faults::{Fault, Faults};
 pub use text::source::{Place, Source, Sources, Spot};

@@ -4,10 +4,14 @@
 //! other, so the loader never waits for one; and each is read once, as long as it stays as it was. A thread whose checksum is not known
 //! yet fits no match that has one, and is looked at again when it is.
 //!
+//! What is kept, and what waits, is bounded, since any user can start any number of files. Of files that are known the oldest are
+//! forgotten first, and never one by whose checksum a thread has its place: that thread would lose it until the file is read again.
+//!
 //! Example: `/opt/audio` is started a hundred times. It is read once; until then all its threads are in the default node.
 
+use crate::threads;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -15,12 +19,20 @@ use std::path::PathBuf;
 use std::sync::mpsc::{channel, Receiver, Sender, TryRecvError};
 use tierce_plan::Checksum;
 
-/// Longer files have no checksum: any user may start a program of any length.
+/// Longer files of root's have no checksum.
 pub const FILE_MAX: u64 = 1 << 30;
-/// Files that are known.
+/// The same of files of others: any user may start a program of any length.
+pub const USERS_FILE_MAX: u64 = 1 << 28;
+/// Files that are known, beside those by which threads have their places.
 const KNOWN_MAX: usize = 4096;
-/// Threads that wait for a file to be read. Where there are more, all threads are looked at.
+/// So many of these are forgotten at once.
+const FORGOTTEN: usize = KNOWN_MAX / 8;
+/// Files that are to be read. Where there are more, all threads are looked at when half of them have been read.
+const ASKED_MAX: usize = 1024;
+/// Threads that wait for a file to be read. Where there are more, the same.
 const WAITING_MAX: usize = 1 << 14;
+/// Threads that hold a file, before those that have ended are looked for.
+const HELD_MIN: usize = 1024;
 
 /// Which file it is, and when it was changed: device, inode, size, times of contents and of the file.
 type Stamp = [i64; 7];
@@ -28,15 +40,29 @@ type Stamp = [i64; 7];
 /// What is known of files.
 #[derive(Default)]
 pub struct Checksums {
-    /// Nothing: it has none, because it cannot be read or is too long.
-    known: HashMap<Stamp, Option<Checksum>>,
+    known: HashMap<Stamp, Known>,
+    /// How many have become known.
+    count: u64,
+    /// Threads that have their places by what is in these files.
+    held: HashMap<u32, Stamp>,
+    /// With so many of them those that have ended are looked for.
+    held_max: usize,
     /// Threads that wait, each for the file that it runs.
     waiting: HashMap<u32, Stamp>,
     /// Files that are to be read.
-    asked: HashMap<Stamp, ()>,
-    /// Not all threads that wait are known.
+    asked: HashSet<Stamp>,
+    /// Not all threads that wait are known, or not all files that are to be read.
     forgotten: bool,
     reader: Option<Reader>,
+}
+
+/// A file that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    /// Which one it was: those with the least numbers are forgotten first.
+    number: u64,
+    /// Nothing: it has none, because it cannot be read or is too long.
+    sum: Option<Checksum>,
 }
 
 /// The thread that reads files.
@@ -67,13 +93,17 @@ impl Checksums {
     pub fn of(&mut self, tid: u32) -> Option<Checksum> {
         let stamp = stamp(&fs::metadata(exe(tid)).ok()?);
         if let Some(known) = self.known.get(&stamp) {
-            return *known;
+            return known.sum;
+        }
+        if !self.asked.contains(&stamp) && self.asked.len() >= ASKED_MAX {
+            self.forgotten = true;
+            return None;
         }
         match self.waiting.len() < WAITING_MAX {
             true => _ = self.waiting.insert(tid, stamp),
             false => self.forgotten = true,
         }
-        if self.asked.insert(stamp, ()).is_none() {
+        if self.asked.insert(stamp) {
             let reader = self.reader.get_or_insert_with(Reader::begin);
             let _ = reader.ask.send((stamp, tid)); // one that has ended is noticed when it is asked
         }
@@ -84,11 +114,29 @@ impl Checksums {
     pub fn now(&mut self, tid: u32) -> Option<Checksum> {
         let stamp = stamp(&fs::metadata(exe(tid)).ok()?);
         if let Some(known) = self.known.get(&stamp) {
-            return *known;
+            return known.sum;
         }
         let Became::Known(sum) = read(stamp, tid) else { return None };
         self.keep(stamp, sum);
         sum
+    }
+
+    /// A thread has its place by the checksum of what it runs: that is known as long as the thread is there.
+    pub fn hold(&mut self, tid: u32) {
+        let stamp = fs::metadata(exe(tid)).map(|about| stamp(&about));
+        match stamp.ok().filter(|stamp| self.known.contains_key(stamp)) {
+            Some(stamp) => _ = self.held.insert(tid, stamp),
+            None => _ = self.held.remove(&tid),
+        }
+        if self.held.len() > self.held_max.max(HELD_MIN) {
+            self.held.retain(|tid, _| threads::exists(*tid));
+            self.held_max = 2 * self.held.len();
+        }
+    }
+
+    /// A thread has no place by a checksum.
+    pub fn let_go(&mut self, tid: u32) {
+        self.held.remove(&tid);
     }
 
     /// Whose files have been read since last asked.
@@ -104,7 +152,7 @@ impl Checksums {
         };
         if ended {
             // It could not begin, or something is very wrong: these files have none.
-            answers.extend(self.asked.keys().map(|stamp| (*stamp, Became::Known(None))));
+            answers.extend(self.asked.iter().map(|stamp| (*stamp, Became::Known(None))));
             self.reader = None;
         }
         for (stamp, became) in answers {
@@ -114,7 +162,10 @@ impl Checksums {
             }
             ready.tids.extend(self.waiting.iter().filter(|(_, of)| **of == stamp).map(|(tid, _)| *tid));
             self.waiting.retain(|_, of| *of != stamp);
-            ready.all |= std::mem::take(&mut self.forgotten);
+        }
+        // With each file would be too often: to look at all threads takes long.
+        if self.asked.len() <= ASKED_MAX / 2 && self.waiting.len() <= WAITING_MAX / 2 {
+            ready.all = std::mem::take(&mut self.forgotten);
         }
         ready.tids.sort_unstable();
         ready
@@ -122,9 +173,24 @@ impl Checksums {
 
     fn keep(&mut self, stamp: Stamp, sum: Option<Checksum>) {
         if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
+            self.forget();
         }
-        self.known.insert(stamp, sum);
+        self.count += 1;
+        self.known.insert(stamp, Known { number: self.count, sum });
+    }
+
+    /// The oldest files are not known any more, but those that threads hold are.
+    fn forget(&mut self) {
+        let held: HashSet<&Stamp> = self.held.values().collect();
+        let free = self.known.iter().filter(|(stamp, _)| !held.contains(stamp));
+        let mut free: Vec<(u64, Stamp)> = free.map(|(stamp, known)| (known.number, *stamp)).collect();
+        if free.len() < KNOWN_MAX {
+            return;
+        }
+        free.sort_unstable();
+        for (_, stamp) in &free[..FORGOTTEN] {
+            self.known.remove(stamp);
+        }
     }
 }
 
@@ -133,6 +199,7 @@ impl Reader {
         let (ask, asked) = channel::<(Stamp, u32)>();
         let (answer, answers) = channel();
         let work = move || {
+            yield_to_others();
             for (stamp, tid) in asked {
                 if answer.send((stamp, read(stamp, tid))).is_err() {
                     return; // the run has ended
@@ -143,6 +210,12 @@ impl Reader {
         let _ = std::thread::Builder::new().name("tierce-checksum".into()).spawn(work);
         Reader { ask, answers }
     }
+}
+
+/// This thread has time for its work when others have none for theirs. If that is refused, it works as others do.
+fn yield_to_others() {
+    // SAFETY: numbers only; 0 is this thread alone.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
 }
 
 /// The file that a thread runs, whatever its path leads to.
@@ -168,16 +241,26 @@ fn read(wanted: Stamp, tid: u32) -> Became {
     }
 }
 
+/// So long a file of that user may be.
+fn longest(owner: u32) -> u64 {
+    match owner {
+        0 => FILE_MAX,
+        _ => USERS_FILE_MAX,
+    }
+}
+
 /// Nothing: it is another file, before or after it was read.
 fn sum(wanted: Stamp, tid: u32) -> io::Result<Option<Checksum>> {
     let mut file = File::open(exe(tid))?;
-    if stamp(&file.metadata()?) != wanted {
+    let about = file.metadata()?;
+    if stamp(&about) != wanted {
         return Ok(None);
     }
-    if file.metadata()?.len() > FILE_MAX {
+    let most = longest(about.uid());
+    if about.len() > most {
         return Err(ErrorKind::InvalidData.into());
     }
-    let (mut sum, mut part, mut left) = (Sha256::new(), vec![0; 1 << 16], FILE_MAX);
+    let (mut sum, mut part, mut left) = (Sha256::new(), vec![0; 1 << 16], most);
     loop {
         match file.read(&mut part)? as u64 {
             0 => break,
@@ -217,7 +300,13 @@ mod tests {
 
     /// A program that sleeps.
     fn started(path: &PathBuf) -> Child {
-        Command::new(path).arg("60").spawn().unwrap()
+        loop {
+            match Command::new(path).arg("60").spawn() {
+                // Another test's process has the file open for writing, until it runs its own program.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                child => return child.unwrap(),
+            }
+        }
     }
 
     #[test]
@@ -271,19 +360,126 @@ mod tests {
         assert_eq!(read(is, u32::MAX >> 1), Became::Another, "the thread has ended");
         assert_eq!(read(is, pid), Became::Known(Some(own())));
         // Nobody reads: those files have no checksum, and whoever waits is looked at again.
-        let mut sums = Checksums { asked: HashMap::from([(is, ())]), ..Checksums::default() };
+        let mut sums = Checksums { asked: HashSet::from([is]), ..Checksums::default() };
         sums.waiting.insert(pid, is);
         sums.reader = Some(Reader { ask: channel().0, answers: channel().1 });
         assert_eq!(sums.ready(), Ready { tids: vec![pid], all: false });
-        assert_eq!(sums.known, HashMap::from([(is, None)]));
+        assert_eq!(sums.known, HashMap::from([(is, Known { number: 1, sum: None })]));
+        // Another one reads what is asked for afterwards.
+        sums.known.clear();
+        assert_eq!(sums.of(pid), None);
+        assert_eq!(wait(&mut sums).tids, [pid]);
+        assert_eq!(sums.of(pid), Some(own()));
+    }
+
+    /// Files that there are not.
+    fn invented(number: usize) -> Stamp {
+        [-1, number as i64, 0, 0, 0, 0, 0]
+    }
+
+    /// A reader that answers what a test says.
+    fn played(sums: &mut Checksums) -> (Sender<(Stamp, Became)>, Receiver<(Stamp, u32)>) {
+        let ((ask, asked), (answer, answers)) = (channel(), channel());
+        sums.reader = Some(Reader { ask, answers });
+        (answer, asked)
     }
 
     #[test]
     fn who_waits_is_bounded() {
         let (pid, mut sums) = (std::process::id(), Checksums::default());
-        sums.waiting = (0..WAITING_MAX as u32).map(|tid| (tid | 1 << 30, [0; 7])).collect();
+        let (answer, _asked) = played(&mut sums);
+        sums.asked.insert(invented(0));
+        sums.waiting = (0..WAITING_MAX as u32).map(|tid| (tid | 1 << 30, invented(0))).collect();
         assert_eq!(sums.of(pid), None);
-        assert_eq!(wait(&mut sums), Ready { tids: Vec::new(), all: true });
-        assert_eq!(sums.of(pid), Some(own()));
+        assert_eq!(sums.waiting.len(), WAITING_MAX);
+        let is = stamp(&fs::metadata("/proc/self/exe").unwrap());
+        answer.send((is, Became::Known(Some(own())))).unwrap();
+        assert_eq!(sums.ready(), Ready::default(), "too many wait still");
+        answer.send((invented(0), Became::Another)).unwrap();
+        let ready = sums.ready();
+        assert_eq!((ready.tids.len(), ready.all), (WAITING_MAX, true));
+        assert_eq!((sums.of(pid), sums.ready()), (Some(own()), Ready::default()));
+    }
+
+    #[test]
+    fn what_is_to_be_read_is_bounded() {
+        let (pid, mut sums) = (std::process::id(), Checksums::default());
+        let (answer, asked) = played(&mut sums);
+        sums.asked = (0..ASKED_MAX).map(invented).collect();
+        assert_eq!((sums.of(pid), sums.asked.len(), sums.waiting.len()), (None, ASKED_MAX, 0));
+        assert!(asked.try_recv().is_err(), "nobody is asked");
+        for number in 1..ASKED_MAX / 2 {
+            answer.send((invented(number), Became::Another)).unwrap();
+        }
+        assert_eq!(sums.ready(), Ready::default(), "all threads are not looked at with each file");
+        answer.send((invented(0), Became::Another)).unwrap();
+        assert_eq!(sums.ready(), Ready { tids: Vec::new(), all: true });
+        assert_eq!((sums.of(pid), asked.try_recv().unwrap().1), (None, pid));
+    }
+
+    #[test]
+    fn who_has_a_place_keeps_it_however_many_files_there_are() {
+        let (pid, mut sums) = (std::process::id(), Checksums::default());
+        let sum = sums.now(pid);
+        assert_eq!(sum, Some(own()));
+        sums.hold(pid);
+        for number in 0..3 * KNOWN_MAX {
+            sums.keep(invented(number), None);
+            assert_eq!(sums.of(pid), sum, "{number}");
+            assert!(sums.known.len() <= KNOWN_MAX + 1);
+        }
+        // The oldest are forgotten, not all.
+        let known = |sums: &Checksums, number| sums.known.contains_key(&invented(number));
+        assert!(sums.known.len() > KNOWN_MAX - FORGOTTEN && known(&sums, 3 * KNOWN_MAX - 1));
+        assert!(known(&sums, 2 * KNOWN_MAX + FORGOTTEN) && !known(&sums, KNOWN_MAX));
+        // As that of a thread that has no place by it.
+        sums.let_go(pid);
+        (0..KNOWN_MAX).for_each(|number| sums.keep(invented(number + 3 * KNOWN_MAX), None));
+        assert_eq!(sums.of(pid), None);
+        // Threads that have ended hold nothing for ever.
+        sums.held = (0..HELD_MIN as u32).map(|tid| (tid | 1 << 30, invented(0))).collect();
+        sums.now(pid);
+        sums.hold(pid);
+        assert_eq!(sums.held.len(), 1);
+        sums.hold(u32::MAX >> 1);
+        assert_eq!(sums.held.len(), 1, "nobody");
+    }
+
+    #[test]
+    fn a_file_of_a_user_is_shorter() {
+        let folder = std::env::temp_dir().join(format!("tierce-checksums-long-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("program");
+        fs::copy("/bin/sleep", &path).unwrap();
+        File::options().append(true).open(&path).unwrap().set_len(USERS_FILE_MAX + 1).unwrap();
+        let _ = std::os::unix::fs::chown(&path, Some(1), None); // only root can, and needs to
+        let mut child = started(&path);
+        while fs::read_link(exe(child.id())).is_ok_and(|is| is != path) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let is = stamp(&fs::metadata(&path).unwrap());
+        let found = read(is, child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, Became::Known(None));
+        assert_eq!((longest(0), longest(1)), (1 << 30, 1 << 28));
+    }
+
+    #[test]
+    fn files_are_read_when_others_have_no_work() {
+        let mut sums = Checksums::default();
+        sums.of(std::process::id());
+        let is_reader = |tid: &u32| threads::name(*tid).is_some_and(|name| name == "tierce-checksum");
+        // SAFETY: numbers only.
+        let nice = |tid: u32| unsafe { libc::getpriority(libc::PRIO_PROCESS, tid) };
+        let begun = Instant::now();
+        while !threads::of(std::process::id()).iter().filter(|tid| is_reader(tid)).any(|tid| nice(*tid) == 19)
+        {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no reader has the least weight");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // SAFETY: as above.
+        assert!(nice(unsafe { libc::gettid() } as u32) < 19, "nobody else");
     }
 }

@@ -24,8 +24,12 @@ pub fn warnings(plan: &Plan, shape: &Shape) -> Vec<Fault> {
         };
         let name = plan.child_name(entry.target);
         let message = format!("any user can start a thread that matches `{name}` and takes its CPU time");
-        let hint = "add what the owner of a thread cannot choose: `uid`, `system_unit`, or a `cgroup` below \
-                    system.slice; or `trust = \"names\"` if the plan trusts all users";
+        let hint = match matcher.fits_programs_of_users() {
+            true => "it fits services that run programs of users, such as cron.service: add `uid`, or name another \
+                     service; or `trust = \"names\"` if the plan trusts all users",
+            false => "add what the owner of a thread cannot choose: `uid`, `system_unit`, or a `cgroup` below \
+                      system.slice; or `trust = \"names\"` if the plan trusts all users",
+        };
         gets_more.then(|| {
             Fault::new("match_can_be_forged", entry.spot, message).value(matcher.to_string()).hint(hint)
         })

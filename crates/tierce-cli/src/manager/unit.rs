@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use tierce_manager::Principal;
-use tierce_plan::system_unit;
+use tierce_plan::{runs_programs_of_users, system_unit};
 
 /// Not in the C library's headers of all distributions.
 const SO_PEERPIDFD: libc::c_int = 77;
@@ -91,10 +91,12 @@ impl Units {
     }
 }
 
-/// The service below `system.slice`: nobody but root puts processes there.
+/// The service below `system.slice`: nobody but root puts processes there. One that runs programs of users is none: such a program would
+/// speak for the service.
 fn service(path: &str) -> Option<&str> {
     let below = path.split('/').next() == Some("system.slice");
-    system_unit(path).filter(|unit| below && unit.ends_with(".service"))
+    let is_service = |unit: &&str| unit.ends_with(".service") && !runs_programs_of_users(unit);
+    system_unit(path).filter(|unit| below && is_service(unit))
 }
 
 /// The container of the system's that a cgroup is in, as its engine calls it: where root's engines, systemd and LXC put containers, and
@@ -147,7 +149,12 @@ mod tests {
         for (path, unit) in [
             ("/system.slice/web.service", Some("web.service")),
             ("/system.slice/web.service/worker", Some("web.service")),
-            ("/system.slice/system-getty.slice/getty@tty1.service", Some("getty@tty1.service")),
+            ("/system.slice/system-web.slice/web@1.service", Some("web@1.service")),
+            ("/system.slice/system-getty.slice/getty@tty1.service", None),
+            ("/system.slice/cron.service", None),
+            ("/system.slice/ssh.service", None),
+            ("/system.slice/system-sshd.slice/sshd@7-10.0.0.1:22.service", None),
+            ("/system.slice/user@1000.service/app.slice/web.service", None),
             ("/system.slice/docker-1.scope", None),
             ("/system.slice", None),
             ("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service", None),

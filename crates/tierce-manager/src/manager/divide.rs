@@ -2,7 +2,7 @@
 //! never sees or touches what is another's: names are those below it, and the plan has them with its own name in front.
 
 use super::grants::{is_name, NAME};
-use super::request::{are_few, is_match};
+use super::request::{are_few, is_match, of_asker};
 use super::{Manager, Threads};
 use crate::ask::{Answer, Divide, State};
 use crate::books::{Books, Request, Target};
@@ -166,17 +166,7 @@ impl Inside<'_> {
         are_few(who.len())?;
         who.iter().try_for_each(is_match)?;
         let mut who = who.to_vec();
-        if !self.asker.is_system() {
-            let own = self.asker.uid.to_string();
-            for keys in &mut who {
-                if keys.iter().any(|(key, uid)| key == "uid" && *uid != own) {
-                    let message = format!("user {own} asks for threads of another user");
-                    return Err(Wrong::new("thread_must_be_the_askers", message));
-                }
-                keys.retain(|(key, _)| key != "uid");
-                keys.push(("uid".into(), own.clone()));
-            }
-        }
+        who.iter_mut().try_for_each(|keys| of_asker(self.asker, keys))?;
         Ok(who)
     }
 

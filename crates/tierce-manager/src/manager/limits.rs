@@ -5,6 +5,12 @@ use crate::wrong::Wrong;
 use tierce_guarantee::{show_time, whole, Exact, Parameter};
 use tierce_plan::Edit;
 
+/// Parameters that say, as a budget does, how long a child runs before another may.
+const LIKE_BUDGETS: [&str; 8] =
+    ["quantum", "burst", "least_burst", "largest_burst", "length", "work", "work_hi", "warp_limit"];
+/// Parameters that say, as a period does, how often all have their turns.
+const LIKE_PERIODS: [&str; 2] = ["slot", "round"];
+
 /// How much one principal and one person may have, and all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -57,10 +63,16 @@ impl Limits {
         };
         for (key, text) in keys {
             // What is no time is refused as a parameter.
-            let time = || tierce_plan::parse_time(text).ok().map(whole);
-            match (&key[..], time()) {
-                ("budget", Some(budget)) => self.budget(&budget)?,
-                ("period", Some(period)) => self.period(&period)?,
+            let Ok(time_ns) = tierce_plan::parse_time(text) else { continue };
+            let time = whole(time_ns);
+            let named = |wrong: Wrong| Wrong::new(wrong.rule, format!("{key}: {}", wrong.message));
+            match &key[..] {
+                "budget" => self.budget(&time)?,
+                "period" => self.period(&time)?,
+                // Where nothing is no time for it, that means something else: never, or no bound.
+                _ if time_ns == 0 => {}
+                key if LIKE_BUDGETS.contains(&key) => self.budget(&time).map_err(named)?,
+                key if LIKE_PERIODS.contains(&key) => self.period(&time).map_err(named)?,
                 _ => {}
             }
         }

@@ -287,22 +287,34 @@ pub(super) fn is_match(keys: &Keys) -> Result<(), Wrong> {
     }
 }
 
-/// As a plan's `match` has them. Threads of others are left out of what is not asked for by the system.
+/// As in a plan's `match` has them.
 fn patterns(asker: &Asker, matches: &[Map<String, Value>]) -> Result<Vec<Keys>, Wrong> {
     are_few(matches.len())?;
-    let own = asker.uid.to_string();
     let one = |map: &Map<String, Value>| {
         let mut keys = keys(map);
         is_match(&keys)?;
-        if !asker.is_system() {
-            if keys.iter().any(|(key, uid)| key == "uid" && *uid != own) {
-                let message = format!("user {own} asks for threads of another user");
-                return Err(Wrong::new("thread_must_be_the_askers", message));
-            }
-            keys.retain(|(key, _)| key != "uid");
-            keys.push(("uid".into(), own.clone()));
-        }
+        of_asker(asker, &mut keys)?;
         Ok(keys)
     };
     matches.iter().map(one).collect()
+}
+
+/// What is not asked for by the system fits no threads of others, and nobody has files read for it: the loader reads them for all, one
+/// after the other.
+pub(super) fn of_asker(asker: &Asker, keys: &mut Keys) -> Result<(), Wrong> {
+    if asker.is_system() {
+        return Ok(());
+    }
+    let own = asker.uid.to_string();
+    if keys.iter().any(|(key, uid)| key == "uid" && *uid != own) {
+        let message = format!("user {own} asks for threads of another user");
+        return Err(Wrong::new("thread_must_be_the_askers", message));
+    }
+    if let Some((_, sum)) = keys.iter().find(|(key, _)| key == "checksum") {
+        let message = format!("checksum {sum:.32?}: only matches of the system have one");
+        return Err(Wrong::new("checksum_is_for_the_system", message));
+    }
+    keys.retain(|(key, _)| key != "uid");
+    keys.push(("uid".into(), own));
+    Ok(())
 }

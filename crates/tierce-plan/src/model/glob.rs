@@ -68,6 +68,38 @@ impl Glob {
         }
     }
 
+    /// Whether some text may fit both. Of two lists or ranges of characters it is said without a look at them.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        // Most differ soon.
+        let is_one = |(one, two): &(&Part, &Part)| matches!((one, two), (Part::One(_), Part::One(_)));
+        let begins = || self.parts.iter().zip(&other.parts).take_while(is_one);
+        if begins().any(|(one, two)| one != two) {
+            return false;
+        }
+        let same = begins().count();
+        let (own, its) = (&self.parts[same..], &other.parts[same..]);
+        let width = its.len() + 1;
+        let mut seen = vec![false; (own.len() + 1) * width];
+        let mut left = vec![(0, 0)];
+        while let Some((i, j)) = left.pop() {
+            if std::mem::replace(&mut seen[i * width + j], true) {
+                continue;
+            }
+            let (one, two) = (own.get(i), its.get(j));
+            if one.is_none() && two.is_none() {
+                return true;
+            }
+            // A star may also stand for nothing.
+            left.extend(one.filter(|part| part.is_star()).map(|_| (i + 1, j)));
+            left.extend(two.filter(|part| part.is_star()).map(|_| (i, j + 1)));
+            if let (Some(one), Some(two)) = (one, two) {
+                let after = |part: &Part, at| if part.is_star() { at } else { at + 1 };
+                left.extend(one.meets(two).then(|| (after(one, i), after(two, j))));
+            }
+        }
+        false
+    }
+
     /// Whether the whole of `text` fits. Time is at most pattern times text.
     pub fn matches(&self, text: &str) -> bool {
         // The set of positions in the pattern that the text read so far can have led to.
@@ -77,15 +109,7 @@ impl Glob {
         for c in text.chars() {
             let mut next = vec![false; at.len()];
             for (i, part) in self.parts.iter().enumerate().filter(|(i, _)| at[*i]) {
-                match part {
-                    Part::StarStar => next[i] = true,
-                    Part::Star => next[i] |= c != '/',
-                    Part::Any => next[i + 1] |= c != '/',
-                    Part::One(one) => next[i + 1] |= *one == c,
-                    Part::Class { not, ranges } => {
-                        next[i + 1] |= c != '/' && ranges.iter().any(|r| r.0 <= c && c <= r.1) != *not
-                    }
-                }
+                next[if part.is_star() { i } else { i + 1 }] |= part.takes(c);
             }
             self.skip_stars(&mut next);
             at = next;
@@ -96,9 +120,35 @@ impl Glob {
     /// A star may also stand for nothing.
     fn skip_stars(&self, at: &mut [bool]) {
         for (i, part) in self.parts.iter().enumerate() {
-            if matches!(part, Part::Star | Part::StarStar) {
+            if part.is_star() {
                 at[i + 1] |= at[i];
             }
+        }
+    }
+}
+
+impl Part {
+    fn is_star(&self) -> bool {
+        matches!(self, Part::Star | Part::StarStar)
+    }
+
+    /// Whether it may stand for this character, or a star for one more.
+    fn takes(&self, c: char) -> bool {
+        match self {
+            Part::StarStar => true,
+            Part::Star | Part::Any => c != '/',
+            Part::One(one) => *one == c,
+            Part::Class { not, ranges } => {
+                c != '/' && ranges.iter().any(|range| range.0 <= c && c <= range.1) != *not
+            }
+        }
+    }
+
+    /// Whether some character may be one of both.
+    fn meets(&self, other: &Part) -> bool {
+        match (self, other) {
+            (Part::One(c), part) | (part, Part::One(c)) => part.takes(*c),
+            _ => true,
         }
     }
 }
@@ -156,6 +206,33 @@ mod tests {
             ("*a*b*", "xxbxxaxx", false),
         ] {
             assert_eq!(Glob::new(pattern).unwrap().matches(text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn what_some_text_fits_both_of() {
+        for (one, other, meet) in [
+            ("cron.service", "cron.service", true),
+            ("cron.service", "crond.service", false),
+            ("cron*", "*.service", true),
+            ("*.scope", "*.service", false),
+            ("sshd@*.service", "*@7.service", true),
+            ("sshd@*.service", "ssh?.service", false),
+            ("a/**", "a/b/c", true),
+            ("a/*", "a/b/c", false),
+            ("a/**", "*/c", true),
+            ("**b", "a/*", true),
+            ("[ab]x", "[b-d]?", true),
+            ("[ab]x", "c*", false),
+            ("[!c]x", "c*", false),
+            ("?", "/", false),
+            ("?", "", false),
+            ("**", "", true),
+            ("*a*b*", "b*a", true),
+        ] {
+            let glob = |text| Glob::new(text).unwrap();
+            assert_eq!(glob(one).meets(&glob(other)), meet, "{one} {other}");
+            assert_eq!(glob(other).meets(&glob(one)), meet, "{other} {one}");
         }
     }
 

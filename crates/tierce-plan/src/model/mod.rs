@@ -33,6 +33,7 @@ pub use load::*;
 pub use lock::{Lock, Protocol, Section};
 pub use realtime::{Class, MatchClass, RealTime};
 pub use region::{Preemption, Region};
+pub use trust::{runs_programs_of_users, system_unit};
 
 use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};

@@ -1,22 +1,122 @@
 //! What of a match the owner of a thread can choose.
 //!
 //! A thread can take any name, any user may start any program, and may put his threads into cgroups below his part of
-//! `user.slice`. Nobody but root can take another user's id, or put threads into a cgroup that root has made, or into a unit of the system's. Who may have a real-time
-//! class, root says (CAP_SYS_NICE, RLIMIT_RTPRIO).
+//! `user.slice`. Nobody but root can take another user's id, or put threads into a cgroup that root has made, or into a unit of the system's.
+//! But some services of the system run what users tell them to run ([`runs_programs_of_users`]). Who may have a real-time class, root
+//! says (CAP_SYS_NICE, RLIMIT_RTPRIO).
 
 use super::Matcher;
 use crate::Glob;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
+/// The service or scope of a cgroup path that the system's manager has made, and no user's: what comes first below slices, unless it is in
+/// `user.slice`. What is inside of it (a container's own units, a cgroup that a service has made) is not looked at. Only root puts threads
+/// there.
+///
+/// ```
+/// use tierce_plan::system_unit;
+/// assert_eq!(system_unit("/system.slice/web.service/worker"), Some("web.service"));
+/// assert_eq!(system_unit("/machine.slice/shop.scope/system.slice/web.service"), Some("shop.scope"));
+/// assert_eq!(system_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service"), None);
+/// ```
+pub fn system_unit(cgroup: &str) -> Option<&str> {
+    let path = cgroup.trim_start_matches('/');
+    let first = path.split('/').find(|part| !part.ends_with(".slice"))?;
+    let is_unit = first.ends_with(".service") || first.ends_with(".scope");
+    (is_unit && path.split('/').next() != Some("user.slice")).then_some(first)
+}
+
+/// Services that run programs of users: jobs at a time, and sessions where PAM gives these no unit of their own.
+const OF_USERS: [&str; 18] = [
+    "anacron.service",
+    "at.service",
+    "atd.service",
+    "console-getty.service",
+    "container-getty@*.service",
+    "cron.service",
+    "crond.service",
+    "cronie.service",
+    "dropbear.service",
+    "dropbear@*.service",
+    "fcron.service",
+    "getty@*.service",
+    "serial-getty@*.service",
+    "ssh.service",
+    "ssh@*.service",
+    "sshd.service",
+    "sshd@*.service",
+    "user@*.service",
+];
+
+/// Whether a service of the system runs programs of users, so that a thread which is in it is perhaps one of a user's.
+///
+/// ```
+/// use tierce_plan::runs_programs_of_users;
+/// assert!(runs_programs_of_users("cron.service") && runs_programs_of_users("sshd@7.service"));
+/// assert!(!runs_programs_of_users("web.service"));
+/// ```
+pub fn runs_programs_of_users(unit: &str) -> bool {
+    OF_USERS.iter().any(|pattern| match pattern.split_once('*') {
+        Some((begin, end)) => unit.strip_prefix(begin).is_some_and(|rest| rest.ends_with(end)),
+        None => *pattern == unit,
+    })
+}
+
+/// The patterns of these services, and of all cgroups in them: below `system.slice`, or a slice in that.
+struct OfUsers {
+    units: Vec<Glob>,
+    cgroups: Vec<Glob>,
+    /// Any services below a slice in `system.slice`. Most patterns fit none of them.
+    deeper: Vec<Glob>,
+    deeper_cgroups: Vec<Glob>,
+}
+
+impl OfUsers {
+    fn known() -> &'static Self {
+        static KNOWN: OnceLock<OfUsers> = OnceLock::new();
+        KNOWN.get_or_init(|| {
+            let below = |slice: &str, units: &[&str]| -> Vec<Glob> {
+                let both = |unit: &&str| [format!("{slice}/{unit}"), format!("{slice}/{unit}/**")];
+                units.iter().flat_map(both).filter_map(|text| Glob::new(&text).ok()).collect()
+            };
+            let deeper = "system.slice/*.slice";
+            Self {
+                units: OF_USERS.iter().filter_map(|unit| Glob::new(unit).ok()).collect(),
+                cgroups: below("system.slice", &OF_USERS),
+                deeper: below(deeper, &["*.service"]),
+                deeper_cgroups: below(deeper, &OF_USERS),
+            }
+        })
+    }
+
+    fn has_cgroup(&self, cgroup: &Glob) -> bool {
+        let meets = |globs: &[Glob]| globs.iter().any(|glob| cgroup.meets(glob));
+        meets(&self.cgroups) || meets(&self.deeper) && meets(&self.deeper_cgroups)
+    }
+}
+
+fn is_plain(pattern: &str) -> bool {
+    !pattern.contains(['*', '?', '[', '\\'])
+}
 
 impl Matcher {
     /// Whether it fits by what the owner of a thread can choose alone: any user can make a thread that fits.
     pub fn is_names_only(&self) -> bool {
         let program = self.exe.is_some() && (self.exe_owner.is_some() || self.checksum.is_some());
         let ids = [self.uid.is_some(), self.gid.is_some(), self.pid.is_some(), self.tid.is_some()];
-        let cgroup = self.cgroup.as_ref().is_some_and(|cgroup| is_guarded(cgroup.as_str()));
-        let given = [self.system_unit.is_some(), self.class.is_some(), self.is_kthread == Some(true)];
-        !(program || cgroup || given.contains(&true) || ids.contains(&true))
+        let given = [program, self.class.is_some(), self.is_kthread == Some(true)];
+        let is_sure = given.contains(&true) || ids.contains(&true);
+        !is_sure
+            && !self.cgroup.as_ref().is_some_and(is_guarded)
+            && !self.system_unit.as_ref().is_some_and(is_own)
+    }
+
+    /// Whether it fits threads of services that run programs of users, by the unit or the cgroup.
+    pub fn fits_programs_of_users(&self) -> bool {
+        self.system_unit.as_ref().is_some_and(|unit| !is_own(unit))
+            || self.cgroup.as_ref().is_some_and(is_of_users)
     }
 }
 
@@ -27,16 +127,32 @@ impl Matcher {
     }
 }
 
+/// Whether a pattern fits only services that run what root has given them.
+fn is_own(unit: &Glob) -> bool {
+    match is_plain(unit.as_str()) {
+        true => !runs_programs_of_users(unit.as_str()),
+        false => !OfUsers::known().units.iter().any(|of_users| unit.meets(of_users)),
+    }
+}
+
+/// Whether a pattern fits cgroups of a service that runs programs of users.
+fn is_of_users(cgroup: &Glob) -> bool {
+    match is_plain(cgroup.as_str()) {
+        true => system_unit(cgroup.as_str()).is_some_and(runs_programs_of_users),
+        false => OfUsers::known().has_cgroup(cgroup),
+    }
+}
+
 /// Whether a pattern says where the cgroup is, and that is not where any user can put threads: a path from the root, but below
-/// `user.slice` only the part of one user.
-fn is_guarded(pattern: &str) -> bool {
-    let mut parts = pattern.split('/');
-    let mut next = || parts.next().filter(|part| !part.contains(['*', '?', '[', '\\']));
+/// `user.slice` only the part of one user, and no service that runs programs of users.
+fn is_guarded(cgroup: &Glob) -> bool {
+    let mut parts = cgroup.as_str().split('/');
+    let mut next = || parts.next().filter(|part| is_plain(part));
     match next() {
         Some("user.slice") => {
             next().is_some_and(|slice| slice != "user-.slice" && slice.starts_with("user-"))
         }
-        Some(_) => true,
+        Some(_) => !is_of_users(cgroup),
         None => false,
     }
 }
@@ -97,6 +213,10 @@ mod tests {
             Matcher { is_group_leader: Some(true), ..names.clone() },
             Matcher { exe: glob("/usr/bin/audio"), ..Default::default() },
             Matcher { exe_owner: Some(0), ..Default::default() }, // any program of root's
+            Matcher { system_unit: glob("cron.service"), ..names.clone() },
+            Matcher { system_unit: glob("sshd@7-10.0.0.1:22.service"), ..names.clone() },
+            Matcher { system_unit: glob("*.service"), ..names.clone() },
+            Matcher { cgroup: glob("system.slice/cron.service"), ..names.clone() },
         ] {
             assert!(forged.is_names_only(), "{forged}");
         }
@@ -108,6 +228,9 @@ mod tests {
             Matcher { is_kthread: Some(true), ..names.clone() },
             Matcher { class: Some(MatchClass::Fifo), ..names.clone() },
             Matcher { system_unit: glob("x.service"), ..Default::default() },
+            Matcher { system_unit: glob("x*"), ..Default::default() },
+            Matcher { system_unit: glob("*.scope"), ..Default::default() },
+            Matcher { system_unit: glob("cron.service"), uid: Some(0..=0), ..names.clone() },
             Matcher { exe: glob("/usr/bin/audio"), exe_owner: Some(0), ..names.clone() },
             Matcher { exe: glob("/usr/bin/audio"), checksum: Some(Checksum([7; 32])), ..names.clone() },
         ] {
@@ -122,6 +245,21 @@ mod tests {
             ("system.slice/docker-*.scope", true),
             ("vs1/shop", true),
             ("machine", true),
+            ("system.slice/audio*.service/**", true),
+            ("system.slice/audio.service/**", true),
+            ("system.slice/cron.service", false),
+            ("system.slice/cron.service/**", false),
+            ("system.slice/cron.service/job", false),
+            ("system.slice/my-cron.service", true),
+            ("system.slice/system-sshd.slice/sshd@7.service", false),
+            ("system.slice/system-sshd.slice/**", false),
+            ("system.slice/system-web.slice/web@*.service", true),
+            ("other.slice/cron.service/job", false),
+            ("system.slice/user@1000.service/app.slice/**", false),
+            ("system.slice/*", false),
+            ("system.slice/**", false),
+            ("system.slice/a*", false),
+            ("system.slice", true),
             ("user.slice", false),
             ("user.slice/**", false),
             ("user.slice/**/build*", false),
@@ -134,7 +272,7 @@ mod tests {
             ("[su]*/x", false),
             ("**", false),
         ] {
-            assert_eq!(is_guarded(pattern), guarded, "{pattern}");
+            assert_eq!(is_guarded(&glob(pattern).unwrap()), guarded, "{pattern}");
         }
     }
 

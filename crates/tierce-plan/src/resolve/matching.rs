@@ -2,7 +2,7 @@
 
 use crate::model::glob::Glob;
 use crate::model::realtime::{MatchClass, RealTime};
-use crate::model::{By, Checksum, Child, MatchEntry, Matcher, Plan};
+use crate::model::{system_unit, By, Checksum, Child, MatchEntry, Matcher, Plan};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
@@ -222,23 +222,6 @@ impl Thread {
     pub fn system_unit(&self) -> Option<&str> {
         system_unit(&self.cgroup)
     }
-}
-
-/// The service or scope of a cgroup path that the system's manager has made, and no user's: what comes first below slices, unless it is in
-/// `user.slice`. What is inside of it (a container's own units, a cgroup that a service has made) is not looked at. Only root puts threads
-/// there.
-///
-/// ```
-/// use tierce_plan::system_unit;
-/// assert_eq!(system_unit("/system.slice/web.service/worker"), Some("web.service"));
-/// assert_eq!(system_unit("/machine.slice/shop.scope/system.slice/web.service"), Some("shop.scope"));
-/// assert_eq!(system_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/web.service"), None);
-/// ```
-pub fn system_unit(cgroup: &str) -> Option<&str> {
-    let path = cgroup.trim_start_matches('/');
-    let first = path.split('/').find(|part| !part.ends_with(".slice"))?;
-    let is_unit = first.ends_with(".service") || first.ends_with(".scope");
-    (is_unit && path.split('/').next() != Some("user.slice")).then_some(first)
 }
 
 /// What is known of a live thread so far. `None`: it is not known yet.

@@ -29,6 +29,15 @@ impl Live {
         Some(live)
     }
 
+    /// Who has a place by the checksum of what it runs does not lose it when many other files are to be known.
+    pub(super) fn hold_checksum(&mut self, tid: u32) {
+        let place = self.bound.get(&tid).and_then(|bound| self.plan.entries[bound.entry].any.get(bound.by));
+        match place.is_some_and(|matcher| matcher.checksum.is_some()) {
+            true => self.checksums.hold(tid),
+            false => self.checksums.let_go(tid),
+        }
+    }
+
     /// With a plan that matches threads by class the guardian has to be there before the first of them is.
     pub(super) fn guard_classes(&mut self) -> Result<()> {
         if self.plan.matchers().any(|matcher| matcher.class.is_some()) {

@@ -190,6 +190,7 @@ impl Live {
         let by = self.plan.fit(entry, &live.thread).map_or(0, |fit| fit.at);
         if let Some(bound) = self.bound.get_mut(&tid).filter(|bound| bound.entry == entry) {
             bound.by = by;
+            self.hold_checksum(tid);
             return Ok(());
         }
         if let Some(before) = self.bound.get(&tid).map(|bound| bound.entry) {
@@ -205,6 +206,7 @@ impl Live {
             Ok(leaf) => {
                 let before = self.kernel.leaf(leaf);
                 self.has_leaf_now(tid, Bound { entry, by, leaf, before: (before.job, before.misses) });
+                self.hold_checksum(tid);
                 self.left_out.remove(&tid);
                 // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
                 let _ = threads::requeue(tid);
@@ -235,6 +237,7 @@ impl Live {
         if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
             let by = self.plan.fit(entry, &live.thread).map_or(0, |fit| fit.at);
             self.has_leaf_now(tid, Bound { entry, by, leaf, before: (0, 0) });
+            self.hold_checksum(tid);
             return Ok(());
         }
         self.match_thread(tid)
@@ -270,6 +273,7 @@ impl Live {
             }
         }
         self.left_out.remove(&tid);
+        self.checksums.let_go(tid);
         self.classes.give_back(tid);
         if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
             let _ = threads::requeue(tid);

@@ -1,13 +1,12 @@
 //! Checksums of programs whose processes ask over the bus. A file may be long, or on a file system of the user's own that never answers:
 //! another thread reads it, of each person one at a time, and nobody waits for long.
 
-use crate::manager::programs::profiles::{stamp, Stamp, FILE_MAX};
+use crate::manager::programs::profiles::{stamp, Open, Stamp, FILE_MAX};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tierce_calibrate::File;
 
 /// So long the bus waits for a sum. Who asks again later may find it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -38,10 +37,11 @@ impl Sums {
         if let Some(sum) = self.known(|known| known.sums.get(&stamp).cloned()) {
             return Some(sum);
         }
-        if person != 0 && u64::try_from(stamp[2]).ok()? > FILE_MAX {
+        let file = Open::at(path).ok()?;
+        if person != 0 && file.length() > FILE_MAX {
             return None;
         }
-        let sum = File::read(path).ok()?.sha256;
+        let (stamp, sum) = file.sum().ok()??; // perhaps of another file than just now
         self.known(|known| {
             if known.sums.len() >= KNOWN_MAX {
                 known.sums.clear();
@@ -92,6 +92,17 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::programs::profiles::tests::where_files_change_places;
+    use tierce_calibrate::File;
+
+    #[test]
+    fn a_sum_is_that_of_the_file_that_was_read() {
+        where_files_change_places(|path| {
+            let sums = Sums::default();
+            sums.read(0, path);
+            sums.known(|known| std::mem::take(&mut known.sums))
+        });
+    }
 
     #[test]
     fn a_file_that_is_too_long_or_takes_too_long_keeps_nobody_waiting() {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tierce_calibrate::{File, Layer, Machine, Profile, Store};
+use tierce_calibrate::{opened, File, Layer, Machine, Profile, Store};
 
 /// Sums that are remembered.
 const SUMS_MAX: usize = 4096;
@@ -33,6 +33,40 @@ fn stamp_of(about: &fs::Metadata) -> Stamp {
     let changed = about.ctime().wrapping_mul(1_000_000_000).wrapping_add(about.ctime_nsec());
     let written = about.mtime().wrapping_mul(1_000_000_000).wrapping_add(about.mtime_nsec());
     [about.dev() as i64, about.ino() as i64, about.size() as i64, changed, written]
+}
+
+/// A file that is read. Its sum is that of which file it was by the same descriptor: at its path there may be another one any time.
+pub struct Open {
+    file: fs::File,
+    stamp: Stamp,
+}
+
+impl Open {
+    /// The file to which the path leads.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let file = opened(path)?;
+        let stamp = stamp_of(&file.metadata()?);
+        Ok(Self { file, stamp })
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        self.stamp[2] as u64
+    }
+
+    /// Its sum, and which file has that. Nothing: it was changed while it was read.
+    pub fn sum(&self) -> io::Result<Option<(Stamp, String)>> {
+        self.sum_by(|file| Ok(File::of(Path::new(""), file)?.sha256))
+    }
+
+    fn sum_by(
+        &self,
+        read: impl FnOnce(&fs::File) -> io::Result<String>,
+    ) -> io::Result<Option<(Stamp, String)>> {
+        let sum = read(&self.file)?;
+        let is_same = stamp_of(&self.file.metadata()?) == self.stamp;
+        Ok(is_same.then_some((self.stamp, sum)))
+    }
 }
 
 /// What was found in a folder of profiles.
@@ -199,27 +233,82 @@ impl Sums {
         }
     }
 
-    /// Nothing: not in this turn.
+    /// Nothing: not in this turn, or it is being changed.
     fn sum(&mut self, path: &Path, uid: u32) -> io::Result<Option<String>> {
-        let about = fs::metadata(path)?;
-        let stamp = stamp_of(&about);
-        if let Some(sum) = self.known.get(&stamp) {
+        if let Some(sum) = self.known.get(&stamp(path)?) {
             return Ok(Some(sum.clone()));
         }
-        if uid != 0 && about.len() > FILE_MAX {
-            let message = format!("{} bytes, bound {FILE_MAX}", about.len());
+        let file = Open::at(path)?;
+        if uid != 0 && file.length() > FILE_MAX {
+            let message = format!("{} bytes, bound {FILE_MAX}", file.length());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let read = self.read.entry(uid).or_default();
         if uid != 0 && *read >= TURN_MAX {
             return Ok(None);
         }
-        *read += about.len();
-        let sum = File::read(path)?.sha256;
+        *read += file.length();
+        let Some((stamp, sum)) = file.sum()? else { return Ok(None) };
         if self.known.len() >= SUMS_MAX {
             self.known.clear();
         }
         self.known.insert(stamp, sum.clone());
         Ok(Some(sum))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Sums of a path that leads to one file and to another in turn, each as `known` says after it was asked for: all are those of the files
+    /// under whose stamps they are kept.
+    pub fn where_files_change_places(mut known: impl FnMut(&Path) -> HashMap<Stamp, String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let mut right = HashMap::new();
+        for name in ["one", "other"] {
+            fs::write(at(name), name).unwrap();
+            right.insert(stamp(&at(name)).unwrap(), File::read(&at(name)).unwrap().sha256);
+        }
+        let lead = |name: &str| {
+            std::os::unix::fs::symlink(at(name), at("new")).unwrap();
+            fs::rename(at("new"), at("program")).unwrap();
+        };
+        lead("one");
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    ["other", "one"].into_iter().for_each(lead);
+                }
+            });
+            let wrong =
+                (0..3_000).flat_map(|_| known(&at("program"))).find(|(stamp, sum)| right[stamp] != *sum);
+            ends.store(true, Ordering::Relaxed);
+            assert_eq!(wrong, None);
+        });
+    }
+
+    #[test]
+    fn a_sum_is_that_of_the_file_that_was_read() {
+        where_files_change_places(|path| {
+            let mut sums = Sums::default();
+            sums.sum(path, 0).unwrap();
+            sums.known
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_changed_while_it_is_read_has_no_sum() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        fs::write(&path, "one").unwrap();
+        let file = Open::at(&path).unwrap();
+        let changed = file.sum_by(|_| fs::write(&path, "longer").map(|()| String::new()));
+        assert_eq!(changed.unwrap(), None);
+        let sum = Open::at(&path).unwrap().sum().unwrap();
+        assert_eq!(sum, Some((stamp(&path).unwrap(), File::read(&path).unwrap().sha256)));
     }
 }
