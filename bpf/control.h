@@ -130,7 +130,8 @@ struct tierce_held { /* a lock that threads wait for who lend their place to its
 	u64 lock;
 	u32 holder, pid; /* leaf and number of who has it; 0: nobody, or not known */
 	u32 waiters;
-	u32 passes; /* its holder is releasing it: who is woken for it has it next */
+	u32 passes;		/* its holder is releasing it: who is woken for it has it next */
+	u32 before, before_pid; /* of a lock of the kernel: who had it before its holder was woken for it */
 };
 
 struct tierce_lock_side { /* of a domain, written by who holds its lock; if count_contention */

@@ -83,7 +83,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 			port_fail("a task that does not exist was decided for");
 		side_at(cpu)->misses++;
 		if (leaf_at(leaf)->moving == LEAF_UNSEEN) { /* its thread died between two objects */
-			graph_release(leaf, TIERCE_BLOCKED, now);
+			leaf_sleeps(leaf, now);
 			port_kick(cpu);
 			return;
 		}

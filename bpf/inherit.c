@@ -8,9 +8,11 @@
  * or is elsewhere is an ordinary one: the waiter's leaf is released, for the rest of the wait.
  *
  * Who has a lock that is waited for: `held`, found by the lock. A release leaves it without a holder, and the waiter that is woken then
- * is the next one; whoever is known to have got it (a lock of the kernel, a PI futex) is the holder.
+ * is the next one; whoever is known to have got it (a lock of the kernel, a PI futex) is the holder. If that cannot run in the place of who
+ * waits (it is not of the plan, or another CPU decides for it), the wait is an ordinary one from then on.
  */
 
+#define FUTEX_TID_MASK 0x3fffffffu /* as in the kernel's include/uapi/linux/futex.h */
 #define LENDERS_MAX 8 /* threads of which each waits for the next */
 
 static inline struct tierce_held *held_at(u32 i)
@@ -77,13 +79,22 @@ static inline void lends_and_sleeps(u32 leaf, u64 now)
 		leaf_sleeps(leaf, now);
 }
 
+/* Who had the lock when the wait began still has it: it may have been passed on before the thread sleeps. */
+static inline bool holder_is_known(struct thread *t)
+{
+	u32 owner = 0;
+	if (!t->holder || t->holder >= TIERCE_NODES)
+		return false;
+	return !t->owner_at ||
+	       (!bpf_probe_read_user(&owner, sizeof owner, (void *)t->owner_at) && !((owner ^ t->owner) & FUTEX_TID_MASK));
+}
 /* The thread falls asleep. Does it wait for a lock whose holder can take its place? */
 static inline bool thread_lends(struct task_struct *p, u32 leaf, u32 cpu)
 {
 	struct thread *t = thread_of(p);
 	struct tierce_held *held;
 	u32 i, holder, waiters;
-	if (!t || !t->waits || t->next || !t->holder || (p->__state & TASK_DEAD))
+	if (!t || !t->waits || t->next || (p->__state & TASK_DEAD) || !holder_is_known(t))
 		return false;
 	holder = t->holder;
 	if (holder == leaf || !may_inherit(leaf, cpu) || leaf_at(leaf)->moving == LEAF_UNSEEN || leaf_at(leaf)->held ||
@@ -109,17 +120,34 @@ static inline struct tierce_held *held_by_others(u64 key)
 	struct tierce_held *held = held_at(held_index(key));
 	return held->waiters && held->lock == key ? held : 0;
 }
+/* Whoever had it before no longer runs in the place of others. */
 static inline void lock_goes_to(struct tierce_held *held, u32 leaf, u32 pid)
 {
+	u32 was = held->holder, cpu = was ? node_at(was)->domain : TIERCE_CPUS;
 	held->passes = 0;
 	held->holder = leaf;
 	held->pid = pid;
+	if (was != leaf && cpu < TIERCE_CPUS && cpu_at(cpu)->task && leaf_at(cpu_at(cpu)->task)->held)
+		port_kick(cpu);
 }
-/* The thread of the leaf wakes, and no longer lends its place. If the lock that it waits for is passed on, it is the one that gets it. */
-TIERCE_FN int leaf_wakes(u32 leaf, u64 key, u32 passes)
+/* A thread, perhaps of a leaf, is woken for a lock of the kernel. Mostly it gets it. */
+TIERCE_FN int kernel_lock_passes(u64 key, u32 leaf, u32 pid)
 {
 	struct tierce_held *held = held_by_others(key);
-	if (held && (passes || held->passes))
+	if (!held)
+		return 0;
+	if (held->holder != leaf) {
+		held->before = held->holder;
+		held->before_pid = held->pid;
+	}
+	lock_goes_to(held, leaf, pid);
+	return 0;
+}
+/* The thread of the leaf wakes, and no longer lends its place. If the futex that it waits for is passed on, it is the one that gets it. */
+TIERCE_FN int leaf_wakes(u32 leaf, u64 key)
+{
+	struct tierce_held *held = held_by_others(key);
+	if (held && held->passes)
 		lock_goes_to(held, leaf, leaf_at(leaf)->pid);
 	lends_no_more(leaf);
 	return 0;
@@ -127,10 +155,12 @@ TIERCE_FN int leaf_wakes(u32 leaf, u64 key, u32 passes)
 static inline void thread_wakes(struct task_struct *p, u64 enq_flags)
 {
 	struct thread *t = thread_of(p);
-	if (!t || !t->leaf || !((enq_flags & SCX_ENQ_WAKEUP) || leaf_at(t->leaf)->held))
+	if (!t || !((enq_flags & SCX_ENQ_WAKEUP) || leaf_at(t->leaf)->held))
 		return;
 	t->holder = TIERCE_NONE; /* who has the lock if it sleeps again is not known */
-	leaf_wakes(t->leaf, t->waits ? t->lock : 0, t->waits == 1 + TIERCE_LOCK_KERNEL);
+	if (t->wants)
+		kernel_lock_passes(t->wants, t->reads ? TIERCE_NONE : t->leaf, (u32)p->pid);
+	leaf_wakes(t->leaf, t->waits ? t->lock : 0);
 }
 /* The thread of the leaf waits with us. Is it the one that runs for what its CPU has decided before? */
 TIERCE_FN int leaf_comes(u32 leaf, u32 woke)
@@ -145,23 +175,22 @@ TIERCE_FN int leaf_comes(u32 leaf, u32 woke)
 }
 
 /* A thread has got the lock, which others wait for. */
-static inline void lock_got_by(u64 key, struct task_struct *p)
+static inline void lock_got_by(u64 key, u32 leaf, u32 pid)
 {
-	struct thread *t = thread_of(p);
 	struct tierce_held *held = held_by_others(key);
 	if (held)
-		lock_goes_to(held, t ? t->leaf : TIERCE_NONE, (u32)p->pid);
+		lock_goes_to(held, leaf, pid);
 }
-/* It was woken for the lock, and goes away without it. */
-static inline void lock_given_up(u64 key, u32 leaf)
+/* It was woken for the lock, and goes away without it. A lock of the kernel was not released then: it would have got it. */
+static inline void lock_given_up(u64 key, u32 leaf, bool in_kernel)
 {
 	struct tierce_held *held = held_by_others(key);
 	if (held && held->holder == leaf)
-		lock_goes_to(held, TIERCE_NONE, 0);
+		lock_goes_to(held, in_kernel ? held->before : TIERCE_NONE, in_kernel ? held->before_pid : 0);
 }
 
 /* A program releases a lock. Who is woken for it gets it: mostly one of those that lend their place (leaf_wakes), else somebody who is not
- * known here. Then nobody has it, and this CPU, whose thread may run in the place of one of them, decides anew. */
+ * known here. Then nobody has it that is known. */
 static inline void lock_passes(u64 key)
 {
 	struct tierce_held *held = held_by_others(key);
@@ -171,15 +200,11 @@ static inline void lock_passes(u64 key)
 static inline void lock_passed(u64 key, bool woke)
 {
 	struct tierce_held *held = held_by_others(key);
-	u32 cpu = bpf_get_smp_processor_id();
 	if (!held || !held->passes)
 		return;
 	held->passes = 0;
-	if (!woke)
-		return;
-	lock_goes_to(held, TIERCE_NONE, 0);
-	if (cpu < TIERCE_CPUS && cpu_at(cpu)->task && leaf_at(cpu_at(cpu)->task)->held)
-		port_kick(cpu);
+	if (woke)
+		lock_goes_to(held, TIERCE_NONE, 0);
 }
 static inline u64 lock_here(u32 *place, u32 kind)
 {

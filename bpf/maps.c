@@ -35,6 +35,10 @@ struct thread {			/* of every thread, in its task storage */
 	u32 waits;		/* for a lock: 1 + what kind (enum tierce_lock); 0: it does not, or nobody wants to know */
 	u32 holder, holder_pid; /* while it waits: leaf and number of who has the lock, as far as known; 0: not */
 	u64 lock;		/* which one */
+	u64 owner_at;		/* of a futex: where its program has written down who has it */
+	u32 owner;		/* and what was there */
+	u32 reads;		/* others may have the lock `wants` with it */
+	u64 wants;		/* a lock of the kernel that it waits for, whoever has it; 0: none */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

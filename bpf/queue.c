@@ -8,6 +8,10 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	if (!tasks_move() || p->nr_cpus_allowed == 1 || cpu >= TIERCE_CPUS)
 		return prev_cpu; /* the CPU that decides for it takes it from there */
 	leaf = leaf_known(p);
+	if (WANTED(inherits) && !leaf) { /* who lends its place does not go to another CPU */
+		struct thread *t = thread_of(p);
+		leaf = t ? t->leaf : TIERCE_NONE;
+	}
 	node = SIDE.default_node;
 	if (leaf) {
 		if (!leaf_is_spread(leaf))

@@ -38,6 +38,8 @@ s32 BPF_PROG(tierce_init_task, struct task_struct *p, struct scx_init_task_args 
 	t->lost = p->prio < MAX_RT_PRIO;
 	if (t->lost && t->leaf && node_at(t->leaf)->servable) { /* it left our class between two objects, as the loader does */
 		bpf_local_irq_save(&flags);
+		if (WANTED(inherits))
+			lends_no_more(t->leaf);
 		graph_release(t->leaf, TIERCE_MOVED, now_ns());
 		bpf_local_irq_restore(&flags);
 	}

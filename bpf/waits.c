@@ -19,10 +19,12 @@
 #define LCB_F_RT    8u
 #define LCB_F_PERCPU 16u
 #define LCB_F_MUTEX 32u
-/* As in the kernel's include/uapi/linux/futex.h and kernel/futex/futex.h */
-#define FUTEX_TID_MASK 0x3fffffffu
+/* As in the kernel's include/uapi/linux/futex.h and kernel/futex/futex.h; FUTEX_TID_MASK: inherit.c */
 #define FUTEX_WAITERS  0x80000000u
 #define FLAGS_SHARED   1u
+/* The lowest bits of the word of a glibc mutex: others wait for it. What is above them is a priority ceiling. */
+#define GLIBC_LOCK   3u
+#define GLIBC_WAITED 2u
 /* Of a mutex and a semaphore the lowest bits of the holder's address say something else: the first one of a semaphore that readers have it. */
 #define HOLDER_BITS 7ull
 #define READERS	    1ull
@@ -52,7 +54,8 @@ static inline struct thread *waiter(struct task_struct *p)
 	return t && t->leaf && t->leaf < TIERCE_NODES && !t->waits && leaf_at(t->leaf)->own != LEAF_DEFAULT ? t : 0;
 }
 /* Thread `p` has it, if there is one, which is released; `like`: and it is of the same process. */
-static inline bool waits_for(struct thread *t, struct task_struct *p, struct task_struct *like, u64 lock)
+static inline bool waits_for(struct thread *t, struct task_struct *p, struct task_struct *like, u64 lock, u32 *owner_at,
+			     u32 owner)
 {
 	u32 leaf = TIERCE_NONE, pid, tgid = bpf_get_current_pid_tgid() >> 32;
 	struct thread *its;
@@ -72,6 +75,8 @@ static inline bool waits_for(struct thread *t, struct task_struct *p, struct tas
 		t->lock = lock_key(lock, tgid);
 		t->holder = is_own || (lock & 3) == TIERCE_LOCK_KERNEL ? leaf : TIERCE_NONE;
 		t->holder_pid = pid;
+		t->owner_at = (u64)owner_at;
+		t->owner = owner;
 	}
 	t->waits = 1 + (lock & 3);
 	port_trace(TIERCE_EV_lock_wait, bpf_get_smp_processor_id(), t->leaf, leaf, lock, now_ns());
@@ -91,9 +96,9 @@ static inline void waits_no_longer(struct task_struct *p, int error)
 	if (!t || !t->waits)
 		return;
 	if (WANTED(inherits) && error)
-		lock_given_up(t->lock, t->leaf);
+		lock_given_up(t->lock, t->leaf, t->waits == 1 + TIERCE_LOCK_KERNEL);
 	else if (WANTED(inherits) && t->waits == 1 + TIERCE_LOCK_PI_FUTEX)
-		lock_got_by(t->lock, p);
+		lock_got_by(t->lock, t->leaf, (u32)p->pid);
 	t->waits = 0;
 	port_trace(TIERCE_EV_lock_end, bpf_get_smp_processor_id(), t->leaf, error ? 1 : 0, 0, now_ns());
 }
@@ -107,10 +112,10 @@ int BPF_PROG(tierce_futex_wait, u32 *place, unsigned int flags, u32 value)
 	u32 word = 0, owner = 0;
 	if (!t || bpf_probe_read_user(&word, sizeof word, place) || word != value)
 		return 0; /* it will not wait */
-	if (word & FUTEX_WAITERS && waits_for(t, holder_by(word), p, lock))
+	if (word & FUTEX_WAITERS && waits_for(t, holder_by(word), p, lock, place, word))
 		return 0;
-	if (!bpf_probe_read_user(&owner, sizeof owner, place + 2))
-		waits_for(t, holder_by(owner), flags & FLAGS_SHARED ? 0 : p, lock);
+	if ((word & GLIBC_LOCK) == GLIBC_WAITED && !bpf_probe_read_user(&owner, sizeof owner, place + 2))
+		waits_for(t, holder_by(owner), flags & FLAGS_SHARED ? 0 : p, lock, place + 2, owner);
 	return 0;
 }
 SEC("fexit/futex_wait")
@@ -125,7 +130,7 @@ int BPF_PROG(tierce_futex_lock, u32 *place)
 	struct thread *t = waiter(bpf_get_current_task_btf());
 	u32 word = 0;
 	if (t && !bpf_probe_read_user(&word, sizeof word, place))
-		waits_for(t, holder_by(word), 0, (u64)place | TIERCE_LOCK_PI_FUTEX);
+		waits_for(t, holder_by(word), 0, (u64)place | TIERCE_LOCK_PI_FUTEX, place, word);
 	return 0;
 }
 SEC("fexit/futex_lock_pi")
@@ -135,6 +140,10 @@ int BPF_PROG(tierce_futex_locked, u32 *place, unsigned int flags, s64 *until, in
 	return 0;
 }
 
+static inline u64 kernel_key(void *lock)
+{
+	return ((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL;
+}
 /* Who has a lock of the kernel, by the thread's address; 0: nobody knows. */
 static inline u64 holder_of(void *lock, u32 flags)
 {
@@ -153,15 +162,19 @@ static inline u64 holder_of(void *lock, u32 flags)
 SEC("tp_btf/contention_begin")
 int BPF_PROG(tierce_contention_begins, void *lock, unsigned int flags)
 {
+	u64 holder, key = kernel_key(lock);
 	struct thread *t;
-	u64 holder;
-	if ((flags & LCB_F_SPIN) && !(flags & LCB_F_MUTEX))
+	if (!flags || ((flags & LCB_F_SPIN) && !(flags & LCB_F_MUTEX)))
 		return 0;
+	t = thread_of(bpf_get_current_task_btf());
+	if (t) {
+		t->wants = key;
+		t->reads = flags & LCB_F_READ;
+	}
 	t = waiter(bpf_get_current_task_btf());
 	holder = t ? holder_of(lock, flags) : 0;
 	if (holder)
-		waits_for(t, bpf_task_from_pid(BPF_CORE_READ((struct task_struct *)holder, pid)), 0,
-			  ((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL);
+		waits_for(t, bpf_task_from_pid(BPF_CORE_READ((struct task_struct *)holder, pid)), 0, key, 0, 0);
 	return 0;
 }
 SEC("tp_btf/contention_end")
@@ -169,10 +182,14 @@ int BPF_PROG(tierce_contention_ends, void *lock, int error)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct thread *t = thread_of(p);
+	u64 key = kernel_key(lock);
+	if (!t || t->wants != key) /* a spinlock, within a wait for another lock */
+		return 0;
+	t->wants = 0;
 	if (WANTED(inherits) && !error && SIDE.ready)
-		lock_got_by(((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL, p);
+		lock_got_by(key, t->reads ? TIERCE_NONE : t->leaf, (u32)p->pid);
 	/* A PI futex is one of these, too; its wait ends with the call. */
-	if (t && t->waits == 1 + TIERCE_LOCK_KERNEL)
+	if (t->waits == 1 + TIERCE_LOCK_KERNEL)
 		waits_no_longer(p, error);
 	return 0;
 }

@@ -68,7 +68,9 @@ done
 
 # Two that wait for one lock of the kernel. Beside them a thread whose number is one of theirs plus 16,384, so that it has the same place
 # in the table of leaves that are known without a look into their storage.
-begin crowd inheritance.toml --locks || exit
+printf '\n[task.other]\nunder.rt = { budget = "200us", period = "10ms" }\nmatch = { comm = "other" }\n' |
+	cat inheritance.toml - >crowd.toml
+begin crowd crowd.toml --locks || exit
 meter dirlock --role hold --dir /tmp/folder --name holder --time 2s >/dev/null &
 holder=$!
 meter dirlock --role wait --dir /tmp/folder --name other --interval 10ms --time 2s >/out/other.json &

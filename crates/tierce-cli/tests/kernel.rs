@@ -531,7 +531,8 @@ fn it_is_known_who_waits_for_whose_lock() {
         let seen = boot.report("plain").tasks.into_iter().find(|seen| seen.name == task).unwrap();
         let [seen_ns, expected_ns] = [&seen, expected].map(|task| task.response_ns.as_ref().unwrap().max);
         println!("{task}: longest response {expected_ns} simulated, {seen_ns} measured");
-        assert!(near(seen_ns, expected_ns), "{task}");
+        // Of `low` all that runs in 34 ms adds up.
+        assert!(seen_ns.abs_diff(expected_ns) < 1_000_000, "{task}");
         assert!(
             seen.jobs.abs_diff(expected.jobs) <= 2 && seen.misses.abs_diff(expected.misses) <= 2,
             "{task}"
