@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * [run] locks = "inheritance": who has a lock runs in the place of who waits for it, as with `protocol = "inheritance"` in the simulator. For the graph
- * a thread that waits goes on wanting its CPU; when that decides for it, the holder runs there: at the waiter's place, on its budget.
- * Waits go through others: the holder may wait for a lock itself.
+ * [run] locks = "inheritance": who has a lock runs in the place of who waits for it, as with `protocol = "inheritance"` in the simulator.
+ * For the graph a thread that waits goes on wanting its CPU; when that decides for it, the holder runs there: at the waiter's place, on its
+ * budget. Waits go through others: the holder may wait for a lock itself.
  *
  * That is so for threads that the plan names, if the CPU alone has waiter and holder in its tree. A wait whose holder is not known, sleeps,
  * or is elsewhere is an ordinary one: the waiter's leaf is released, for the rest of the wait.
  *
- * Who has a lock that is waited for: `held`, found by the lock. A release leaves it without a holder, and the waiter that is woken then
- * is the next one; whoever is known to have got it (a lock of the kernel, a PI futex) is the holder. If that cannot run in the place of who
- * waits (it is not of the plan, or another CPU decides for it), the wait is an ordinary one from then on.
+ * Who has a lock that is waited for: `held`, found by the lock. The holder of a futex says that it releases it (`passes`), and the waiter
+ * that is woken meanwhile has it next. Whoever is woken for a lock of the kernel mostly gets it, too, and says so, or that it gave up. If the
+ * next holder cannot run in the place of who waits, the wait is an ordinary one from then on.
  */
 
 #define FUTEX_TID_MASK 0x3fffffffu /* as in the kernel's include/uapi/linux/futex.h */

@@ -4,6 +4,29 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
+# awaits COMMAND: repeats it until it succeeds, for at most 30 s
+awaits() {
+	tries=0
+	until "$@" 2>/dev/null || [ $tries -ge 300 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+# shows TEXT: the plan's state has it
+shows() {
+	tierce status --json | tr -d ' \n' | grep -q "$1"
+}
+# has_thread TID, lacks_thread TID: so is the plan's state, whatever it says of that thread
+has_thread() {
+	shows "\"tid\":$1[,}]"
+}
+lacks_thread() {
+	! has_thread "$1"
+}
+# is_called TID NAME: the thread runs its program
+is_called() {
+	[ "$(cat "/proc/$1/comm")" = "$2" ]
+}
 status() {
 	sleep 0.5
 	say "$1" "$(tierce status --json | tr -d '\n')"
@@ -11,10 +34,7 @@ status() {
 # ended TID: kills that thread, and waits until the plan has noticed
 ended() {
 	kill "$1"
-	for _ in $(seq 100); do
-		tierce status --json | tr -d ' \n' | grep -q "\"tid\":$1[,}]" || break
-		sleep 0.1
-	done
+	awaits lacks_thread "$1"
 }
 # spin USER NAME [PROGRAM]: a thread of that user that never stops; its number is $!
 spin() {
@@ -45,11 +65,14 @@ begin security security.toml || exit
 # A forged name, until somebody fits better; then again.
 spin bob audio-evil
 evil=$!
+awaits has_thread $evil
 status forged
 spin alice audio-1
 audio=$!
+awaits has_thread $audio
 status preferred
 ended $audio
+awaits shows '"left_out":\[\]'
 status again
 kill $evil
 say names "{\"evil\":$evil,\"audio\":$audio}"
@@ -59,9 +82,12 @@ spin bob sure-evil
 evil=$!
 spin bob sure-x /opt/sure-program
 borrowed=$!
+awaits is_called $evil sure-evil
+awaits is_called $borrowed sure-x
 status sure-forged
 spin alice sure-1
 sure=$!
+awaits has_thread $sure
 status sure
 kill $evil $borrowed
 say users "{\"sure\":$sure,\"euid\":$(awk '/^Uid:/ { print $3 }' /proc/$borrowed/status 2>/dev/null || echo 0)}"
@@ -70,12 +96,13 @@ say users "{\"sure\":$sure,\"euid\":$(awk '/^Uid:/ { print $3 }' /proc/$borrowed
 su bob -c 'cp /opt/sure-program /tmp/own; exec unshare -U -r -m sh -c "mount --bind /tmp/own /opt/program && exec /opt/program spin --name own --time 300s"' \
 	>/out/own 2>&1 &
 own=$!
-sleep 1
+awaits is_called $own own
 say path "\"$(readlink /proc/$own/exe)\""
 status mounted
 kill $own
 spin bob rightly /opt/program
 rightly=$!
+awaits has_thread $rightly
 status program
 kill $rightly
 say programs "{\"own\":$own,\"rightly\":$rightly}"
@@ -84,16 +111,19 @@ say programs "{\"own\":$own,\"rightly\":$rightly}"
 spin alice service
 service=$!
 echo $service >/sys/fs/cgroup/system.slice/service/cgroup.procs
+awaits has_thread $service
 status service
 say services $service
 # The file that root has checked, and another at its path.
 spin alice checked /opt/checked
 checked=$!
+awaits has_thread $checked
 status checked
 ended $checked
 mv /opt/unchecked /opt/checked
 spin bob checked /opt/checked
 unchecked=$!
+awaits is_called $unchecked checked
 status unchecked
 kill $unchecked
 say checks "{\"checked\":$checked,\"unchecked\":$unchecked}"
@@ -102,8 +132,10 @@ say checks "{\"checked\":$checked,\"unchecked\":$unchecked}"
 spin bob unit
 unit=$!
 echo $unit >"$users/app.slice/audio.service/cgroup.procs"
+awaits is_called $unit unit
 status unit-forged
 echo $unit >/sys/fs/cgroup/system.slice/audio.service/cgroup.procs
+awaits has_thread $unit
 status unit
 kill $unit
 say units $unit
@@ -123,32 +155,31 @@ had() {
 	awk '{ printf "%d", $1 / 1000000 }' "/proc/$1/schedstat"
 }
 
-# has_copy UID: waits until that user has one
-has_copy() {
-	tries=0
-	until tierce status --json | tr -d ' \n' | grep -q "\"uid\":\"$1\"" || [ $tries -ge 300 ]; do
-		tries=$((tries + 1))
-		sleep 0.1
-	done
+# has_had PID MS
+has_had() {
+	[ "$(had "$1")" -gt "$2" ]
 }
 
 # A copy of a node for each user, in the order in which they come: alice's two threads beside four of bob's, and none for carol until
 # alice has gone.
 each=
 for user in alice alice bob bob bob bob; do
-	[ "$user" = alice ] || has_copy 1001
+	[ "$user" = alice ] || awaits shows '"uid":"1001"'
 	spin $user each-$user
 	each="$each $!"
 done
-has_copy 1002
+awaits shows '"uid":"1002"'
 spin carol each-carol
 carol=$!
+awaits has_thread $carol
 status each
 at=0
 for tid in $each; do
 	at=$((at + 1))
 	[ $at -gt 2 ] || kill "$tid"
 done
+awaits shows '"uid":"1003"'
+awaits shows '"left_out":\[\]'
 status each-again
 # shellcheck disable=SC2086 # several numbers
 kill $carol $each 2>/dev/null
@@ -156,11 +187,18 @@ say carol $carol
 
 # report FILE: what the loader says; among thousands of threads a client may be too late to read it, and asks again
 report() {
-	tries=0
-	until tierce status --report --json >"/out/$1.json" || [ $tries -ge 5 ]; do
-		tries=$((tries + 1))
+	asked=0
+	until tierce status --report --json >"/out/$1.json" || [ $asked -ge 5 ]; do
+		asked=$((asked + 1))
 		sleep 1
 	done
+}
+
+# few_are_left: of the crowd's threads nearly all have given their leaves back
+few_are_left() {
+	report after
+	left=$(tr -d ' \n' </out/after.json | grep -o '"kernel":.*' | grep -o '"threads":[0-9]*' | head -n 1)
+	[ "${left#*:}" -lt 200 ]
 }
 
 # More threads than one user may have leaves.
@@ -180,12 +218,12 @@ sleep 2
 report crowd
 spin alice late
 late=$!
-sleep 1
+awaits is_called $late late
+awaits has_had $late 200
 report late
 say crowd "{\"threads\":$(threads_of $crowd),\"late_ms\":$(had $late)}"
 kill $crowd
 wait $crowd
-sleep 1
-report after
+awaits few_are_left
 kill $late $sure $service
 finish TERM

@@ -77,5 +77,9 @@ finish TERM
 ./fault two-cpus.toml full wild lost loop fork >/out/faults 2>&1
 say faults "{\"code\":$?}"
 child=$(sed -n 's/fork: //p' /out/faults)
-sleep 1
+tries=0
+while [ "$(state)" != disabled ] && [ $tries -lt 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
 say forked "{\"alive\":\"$(cat "/proc/$child/comm")\",\"state\":\"$(state)\"}"

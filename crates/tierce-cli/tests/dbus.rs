@@ -211,11 +211,6 @@ fn what_may_not_be_asked_is_refused_by_name() {
             let said = bus.call(&[], KIT, method, &[]);
             assert!(said.contains(denied), "{method}: {said}");
         }
-        // One who asks too often.
-        std::thread::sleep(Duration::from_secs(3));
-        let limited =
-            (0..60).any(|_| bus.call(&[], MANAGER, "List", &[]).contains("TooManyRequestsPerSecond"));
-        assert!(limited, "20 at once, and 10 per second");
         assert!(bus.call(ROOT, KIT, "Exit", &[]).contains("()"));
         assert!(bus.children[1].wait().unwrap().success(), "it ends as by SIGTERM");
     }
@@ -324,16 +319,16 @@ fn what_is_too_long_is_refused_before_it_is_unpacked() {
         let set = bus.call_method(Some(KIT), &path[..], Some(properties), "Set", &set).unwrap_err();
         let mut said = vec![set.to_string()];
         said.extend([1 << 24, 1 << 20, 1 << 17].map(|bytes| call("Request", &table(bytes))));
-        said.extend((0..40).map(|_| call("Cancel", &table(1 << 17))));
-        said.extend((0..40).map(|_| call("Cancel", &table(1))));
+        said.extend((0..200).map(|_| call("Cancel", &table(1 << 17))));
+        said.extend((0..200).map(|_| call("Cancel", &table(1))));
         said
     });
     let said = calls.join().unwrap();
     let short: Vec<_> = said.iter().map(|error| error.chars().take(80).collect::<String>()).collect();
     assert!(said[1..4].iter().all(|error| error.contains("RequestTooLong")), "{short:?}");
     let limited = |said: &[String]| said.iter().any(|error| error.contains("TooManyRequestsPerSecond"));
-    assert!(limited(&said[4..44]), "what is too long counts: {short:?}");
-    assert!(limited(&said[44..]), "what is malformed counts: {short:?}");
+    assert!(limited(&said[4..204]), "what is too long counts: {short:?}");
+    assert!(limited(&said[204..]), "what is malformed counts: {short:?}");
     let status = fs::read_to_string(format!("/proc/{}/status", bus.children[1].id())).unwrap();
     let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let most_kib: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();

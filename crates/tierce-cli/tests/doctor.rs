@@ -12,7 +12,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Run lines of shell on a kernel: what they print, and the exit code.
 fn on(kernel: &str, lines: &str) -> (String, Option<i32>) {
-    let out = tierce(&["vm", "--no-kvm", "--cpus", "2", "--kernel", kernel, "--", lines]);
+    let out = tierce(&["vm", "--no-kvm", "--cpus", "2", "--limit", "25m", "--kernel", kernel, "--", lines]);
     (text(&out.stdout) + &text(&out.stderr), out.status.code())
 }
 
@@ -47,6 +47,7 @@ const LINES: &str = r#"
 tierce doctor --json; echo "doctor $?"
 printf '#!/bin/sh\nsleep 60; :\n' >audio; chmod +x audio
 ./audio & ./audio & meter cyclic --name audio --policy fifo:5 --period 100ms --time 60s >/dev/null &
+for _ in $(seq 100); do [ "$(cat /proc/[0-9]*/comm | grep -c '^audio$')" -ge 3 ] && break; sleep 0.1; done
 sleep 0.5
 cat >plan.toml <<'END'
 PLAN

@@ -31,11 +31,16 @@ const FORGOTTEN: usize = KNOWN_MAX / 8;
 const ASKED_MAX: usize = 1024;
 /// Threads that wait for a file to be read. Where there are more, the same.
 const WAITING_MAX: usize = 1 << 14;
+/// The same for the threads of one user.
+const ASKED_OF_ONE: usize = 64;
+const WAITING_OF_ONE: usize = 1 << 10;
 /// Threads that hold a file, before those that have ended are looked for.
 const HELD_MIN: usize = 1024;
 
 /// Which file it is, and when it was changed: device, inode, size, times of contents and of the file.
 type Stamp = [i64; 7];
+/// Where the last of these are.
+const CHANGED: usize = 5;
 
 /// What is known of files.
 #[derive(Default)]
@@ -47,13 +52,27 @@ pub struct Checksums {
     held: HashMap<u32, Stamp>,
     /// With so many of them those that have ended are looked for.
     held_max: usize,
-    /// Threads that wait, each for the file that it runs.
-    waiting: HashMap<u32, Stamp>,
-    /// Files that are to be read.
-    asked: HashSet<Stamp>,
-    /// Not all threads that wait are known, or not all files that are to be read.
-    forgotten: bool,
+    /// Threads that wait, each for the file that it runs, and their users.
+    waiting: HashMap<u32, (Stamp, u32)>,
+    /// Files that are to be read, and whose thread was the first to run each.
+    asked: HashMap<Stamp, u32>,
+    users: HashMap<u32, User>,
     reader: Option<Reader>,
+}
+
+/// What the threads of a user wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct User {
+    asked: usize,
+    waiting: usize,
+    /// Not all of his threads that wait are known, or not all of their files.
+    forgotten: bool,
+}
+
+impl User {
+    fn may_go_on(&self) -> bool {
+        self.asked <= ASKED_OF_ONE / 2 && self.waiting <= WAITING_OF_ONE / 2
+    }
 }
 
 /// A file that is known.
@@ -95,19 +114,41 @@ impl Checksums {
         if let Some(known) = self.known.get(&stamp) {
             return known.sum;
         }
-        if !self.asked.contains(&stamp) && self.asked.len() >= ASKED_MAX {
-            self.forgotten = true;
-            return None;
+        self.ask(tid, stamp);
+        self.held_as(tid, &stamp)
+    }
+
+    /// It is to be read, unless too much is.
+    fn ask(&mut self, tid: u32, stamp: Stamp) {
+        self.waits_no_longer(tid);
+        let uid = fs::metadata(format!("/proc/{tid}")).map_or(0, |about| about.uid());
+        let is_new = !self.asked.contains_key(&stamp);
+        let user = self.users.entry(uid).or_default();
+        let is_full = self.waiting.len() >= WAITING_MAX || user.waiting >= WAITING_OF_ONE;
+        if is_full || (is_new && (self.asked.len() >= ASKED_MAX || user.asked >= ASKED_OF_ONE)) {
+            user.forgotten = true;
+            return;
         }
-        match self.waiting.len() < WAITING_MAX {
-            true => _ = self.waiting.insert(tid, stamp),
-            false => self.forgotten = true,
-        }
-        if self.asked.insert(stamp) {
+        user.waiting += 1;
+        self.waiting.insert(tid, (stamp, uid));
+        if is_new {
+            user.asked += 1;
+            self.asked.insert(stamp, uid);
             let reader = self.reader.get_or_insert_with(Reader::begin);
             let _ = reader.ask.send((stamp, tid)); // one that has ended is noticed when it is asked
         }
-        None
+    }
+
+    fn waits_no_longer(&mut self, tid: u32) {
+        if let Some(user) = self.waiting.remove(&tid).and_then(|(_, uid)| self.users.get_mut(&uid)) {
+            user.waiting -= 1;
+        }
+    }
+
+    /// By what a thread has its place, if its file is still the same but for its owner, its rights or its links.
+    fn held_as(&self, tid: u32, stamp: &Stamp) -> Option<Checksum> {
+        let held = self.held.get(&tid).filter(|held| held[..CHANGED] == stamp[..CHANGED])?;
+        self.known.get(held)?.sum
     }
 
     /// The same at once, however long that takes.
@@ -124,9 +165,10 @@ impl Checksums {
     /// A thread has its place by the checksum of what it runs: that is known as long as the thread is there.
     pub fn hold(&mut self, tid: u32) {
         let stamp = fs::metadata(exe(tid)).map(|about| stamp(&about));
-        match stamp.ok().filter(|stamp| self.known.contains_key(stamp)) {
-            Some(stamp) => _ = self.held.insert(tid, stamp),
-            None => _ = self.held.remove(&tid),
+        match stamp {
+            Ok(stamp) if self.known.contains_key(&stamp) => _ = self.held.insert(tid, stamp),
+            Ok(stamp) if self.held_as(tid, &stamp).is_some() => {}
+            _ => _ = self.held.remove(&tid),
         }
         if self.held.len() > self.held_max.max(HELD_MIN) {
             self.held.retain(|tid, _| threads::exists(*tid));
@@ -152,23 +194,36 @@ impl Checksums {
         };
         if ended {
             // It could not begin, or something is very wrong: these files have none.
-            answers.extend(self.asked.iter().map(|stamp| (*stamp, Became::Known(None))));
+            answers.extend(self.asked.keys().map(|stamp| (*stamp, Became::Known(None))));
             self.reader = None;
         }
+        let mut read = HashSet::new();
         for (stamp, became) in answers {
-            self.asked.remove(&stamp);
+            if let Some(user) = self.asked.remove(&stamp).and_then(|uid| self.users.get_mut(&uid)) {
+                user.asked -= 1;
+            }
             if let Became::Known(sum) = became {
                 self.keep(stamp, sum);
             }
-            ready.tids.extend(self.waiting.iter().filter(|(_, of)| **of == stamp).map(|(tid, _)| *tid));
-            self.waiting.retain(|_, of| *of != stamp);
+            read.insert(stamp);
         }
-        // With each file would be too often: to look at all threads takes long.
-        if self.asked.len() <= ASKED_MAX / 2 && self.waiting.len() <= WAITING_MAX / 2 {
-            ready.all = std::mem::take(&mut self.forgotten);
-        }
+        ready.tids.extend(self.waiting.iter().filter(|(_, of)| read.contains(&of.0)).map(|(tid, _)| *tid));
+        ready.tids.iter().for_each(|tid| self.waits_no_longer(*tid));
+        ready.all = self.all_again();
         ready.tids.sort_unstable();
         ready
+    }
+
+    /// Whether all threads are to be looked at. With each file would be too often: that takes long.
+    fn all_again(&mut self) -> bool {
+        let is_half = self.asked.len() <= ASKED_MAX / 2 && self.waiting.len() <= WAITING_MAX / 2;
+        let mut again = false;
+        self.users.retain(|_, user| {
+            again |= user.forgotten && user.may_go_on() && is_half;
+            user.forgotten &= !(user.may_go_on() && is_half);
+            *user != User::default()
+        });
+        again
     }
 
     fn keep(&mut self, stamp: Stamp, sum: Option<Checksum>) {
@@ -212,10 +267,14 @@ impl Reader {
     }
 }
 
-/// This thread has time for its work when others have none for theirs. If that is refused, it works as others do.
+/// This thread is an ordinary one of the least weight, whatever class the loader has just now. If that is refused, it works as others do.
 fn yield_to_others() {
-    // SAFETY: numbers only; 0 is this thread alone.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+    let ordinary = libc::sched_param { sched_priority: 0 };
+    // SAFETY: numbers, and a structure of a number; 0 is this thread alone.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &ordinary);
+        libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+    }
 }
 
 /// The file that a thread runs, whatever its path leads to.
@@ -360,8 +419,10 @@ mod tests {
         assert_eq!(read(is, u32::MAX >> 1), Became::Another, "the thread has ended");
         assert_eq!(read(is, pid), Became::Known(Some(own())));
         // Nobody reads: those files have no checksum, and whoever waits is looked at again.
-        let mut sums = Checksums { asked: HashSet::from([is]), ..Checksums::default() };
-        sums.waiting.insert(pid, is);
+        let mut sums = Checksums::default();
+        sums.asked.insert(is, OTHER);
+        sums.waiting.insert(pid, (is, OTHER));
+        sums.users.insert(OTHER, User { asked: 1, waiting: 1, forgotten: false });
         sums.reader = Some(Reader { ask: channel().0, answers: channel().1 });
         assert_eq!(sums.ready(), Ready { tids: vec![pid], all: false });
         assert_eq!(sums.known, HashMap::from([(is, Known { number: 1, sum: None })]));
@@ -384,12 +445,22 @@ mod tests {
         (answer, asked)
     }
 
+    const OTHER: u32 = 1 << 20;
+
+    /// So many files and threads of a user.
+    fn full(sums: &mut Checksums, uid: u32, asked: usize, waiting: usize) {
+        let files = sums.asked.len();
+        sums.asked.extend((0..asked).map(|number| (invented(files + number), uid)));
+        let first = 1 << 30 | sums.waiting.len() as u32;
+        sums.waiting.extend((0..waiting as u32).map(|number| (first + number, (invented(files), uid))));
+        sums.users.insert(uid, User { asked, waiting, forgotten: false });
+    }
+
     #[test]
     fn who_waits_is_bounded() {
         let (pid, mut sums) = (std::process::id(), Checksums::default());
         let (answer, _asked) = played(&mut sums);
-        sums.asked.insert(invented(0));
-        sums.waiting = (0..WAITING_MAX as u32).map(|tid| (tid | 1 << 30, invented(0))).collect();
+        full(&mut sums, OTHER, 1, WAITING_MAX);
         assert_eq!(sums.of(pid), None);
         assert_eq!(sums.waiting.len(), WAITING_MAX);
         let is = stamp(&fs::metadata("/proc/self/exe").unwrap());
@@ -398,14 +469,14 @@ mod tests {
         answer.send((invented(0), Became::Another)).unwrap();
         let ready = sums.ready();
         assert_eq!((ready.tids.len(), ready.all), (WAITING_MAX, true));
-        assert_eq!((sums.of(pid), sums.ready()), (Some(own()), Ready::default()));
+        assert_eq!((sums.of(pid), sums.ready(), sums.users.len()), (Some(own()), Ready::default(), 0));
     }
 
     #[test]
     fn what_is_to_be_read_is_bounded() {
         let (pid, mut sums) = (std::process::id(), Checksums::default());
         let (answer, asked) = played(&mut sums);
-        sums.asked = (0..ASKED_MAX).map(invented).collect();
+        full(&mut sums, OTHER, ASKED_MAX, 0);
         assert_eq!((sums.of(pid), sums.asked.len(), sums.waiting.len()), (None, ASKED_MAX, 0));
         assert!(asked.try_recv().is_err(), "nobody is asked");
         for number in 1..ASKED_MAX / 2 {
@@ -415,6 +486,49 @@ mod tests {
         answer.send((invented(0), Became::Another)).unwrap();
         assert_eq!(sums.ready(), Ready { tids: Vec::new(), all: true });
         assert_eq!((sums.of(pid), asked.try_recv().unwrap().1), (None, pid));
+    }
+
+    #[test]
+    fn each_user_has_so_much_to_be_read() {
+        let (pid, mut sums) = (std::process::id(), Checksums::default());
+        let (_answer, asked) = played(&mut sums);
+        let user = fs::metadata(format!("/proc/{pid}")).unwrap().uid();
+        full(&mut sums, OTHER, ASKED_OF_ONE, WAITING_OF_ONE);
+        assert_eq!((sums.of(pid), asked.try_recv().unwrap().1), (None, pid), "another is not concerned");
+        for (files, threads) in [(ASKED_OF_ONE, 0), (1, WAITING_OF_ONE)] {
+            sums = Checksums::default();
+            let (answer, asked) = played(&mut sums);
+            full(&mut sums, user, files, threads);
+            assert_eq!((sums.of(pid), asked.try_recv().is_err()), (None, true), "{files} {threads}");
+            (0..files).for_each(|number| answer.send((invented(number), Became::Another)).unwrap());
+            let ready = sums.ready();
+            assert_eq!((ready.tids.len(), ready.all, sums.users.len()), (threads, true, 0));
+            assert_eq!((sums.of(pid), asked.try_recv().unwrap().1), (None, pid));
+        }
+    }
+
+    #[test]
+    fn who_has_a_place_keeps_it_while_its_file_has_another_owner() {
+        let (pid, mut sums) = (std::process::id(), Checksums::default());
+        let sum = sums.now(pid);
+        sums.hold(pid);
+        let (_answer, asked) = played(&mut sums);
+        // As it was before its rights were changed.
+        let is = stamp(&fs::metadata("/proc/self/exe").unwrap());
+        let (known, mut before) = (sums.known.remove(&is).unwrap(), is);
+        before[CHANGED] -= 1;
+        sums.known.insert(before, known);
+        sums.held.insert(pid, before);
+        assert_eq!((sums.of(pid), asked.try_recv().unwrap()), (sum, (is, pid)), "it is read again");
+        sums.hold(pid);
+        assert_eq!(sums.of(pid), sum, "until then it has its place");
+        // Other contents: none.
+        before[CHANGED - 1] -= 1;
+        sums.known.insert(before, known);
+        sums.held.insert(pid, before);
+        assert_eq!(sums.of(pid), None);
+        sums.hold(pid);
+        assert!(sums.held.is_empty());
     }
 
     #[test]

@@ -68,8 +68,9 @@ pub fn beside_users(plan: &Plan, shape: &Shape, protocol: Protocol) -> (Vec<Memb
 fn live_user(plan: &Plan, protocol: Protocol) -> Option<String> {
     let is_live = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
     let lock_of = |set: &TaskSet| {
-        let used = set.load.as_ref().map(Load::locks);
-        used.into_iter().flatten().find(|lock| plan.locks[*lock].protocol == protocol)
+        let members = plan.tasks[set.members.clone()].iter().map(|member| &member.load);
+        let mut used = members.chain([&set.load]).flatten().flat_map(Load::locks);
+        used.find(|lock| plan.locks[*lock].protocol == protocol)
     };
     let live = plan.sets.iter().enumerate().filter(|(at, _)| is_live(*at));
     let mut users = live.filter_map(|(_, set)| Some((&set.name, &plan.locks[lock_of(set)?].name)));

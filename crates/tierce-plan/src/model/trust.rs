@@ -28,25 +28,37 @@ pub fn system_unit(cgroup: &str) -> Option<&str> {
     (is_unit && path.split('/').next() != Some("user.slice")).then_some(first)
 }
 
-/// Services that run programs of users: jobs at a time, and sessions where PAM gives these no unit of their own.
-const OF_USERS: [&str; 18] = [
+/// Services that run programs of users: jobs at a time, commands that mail is given to, and sessions where PAM gives these no unit of
+/// their own.
+const OF_USERS: [&str; 29] = [
     "anacron.service",
     "at.service",
     "atd.service",
     "console-getty.service",
     "container-getty@*.service",
     "cron.service",
+    "cron-*.service",
     "crond.service",
     "cronie.service",
     "dropbear.service",
     "dropbear@*.service",
+    "exim4.service",
     "fcron.service",
     "getty@*.service",
+    "incron.service",
+    "opensmtpd.service",
+    "postfix.service",
+    "postfix@*.service",
+    "sendmail.service",
     "serial-getty@*.service",
     "ssh.service",
     "ssh@*.service",
     "sshd.service",
     "sshd@*.service",
+    "sshd-unix-local@*.service",
+    "sshd-vsock@*.service",
+    "slurmd.service",
+    "tailscaled.service",
     "user@*.service",
 ];
 
