@@ -45,6 +45,7 @@ pub use model::any_cpu::{unplaced, Placed, Placer, Standing, Unit};
 pub use model::glob::Glob;
 pub use model::shape::{cpus, several, Shape};
 pub use model::topology::{Distance, Near, Topology};
+pub use model::trust::{runs_programs_of_users, system_unit};
 pub use model::*;
 pub use resolve::matching::{Fit, Glimpse, Thread};
 pub use schema::schema;

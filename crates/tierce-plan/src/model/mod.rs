@@ -24,7 +24,7 @@ pub mod region;
 pub mod shape;
 pub mod topology;
 mod triggers;
-mod trust;
+pub mod trust;
 
 pub use chain::{Chain, Latency, Link, Within};
 pub use checksum::Checksum;
@@ -33,7 +33,6 @@ pub use load::*;
 pub use lock::{Lock, Protocol, Section};
 pub use realtime::{Class, MatchClass, RealTime};
 pub use region::{Preemption, Region};
-pub use trust::{runs_programs_of_users, system_unit};
 
 use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};

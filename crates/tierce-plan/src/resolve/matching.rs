@@ -2,7 +2,8 @@
 
 use crate::model::glob::Glob;
 use crate::model::realtime::{MatchClass, RealTime};
-use crate::model::{system_unit, By, Checksum, Child, MatchEntry, Matcher, Plan};
+use crate::model::trust::system_unit;
+use crate::model::{By, Checksum, Child, MatchEntry, Matcher, Plan};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
