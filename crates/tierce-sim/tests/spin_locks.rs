@@ -65,17 +65,8 @@ fn check_says_how_long_each_spins() {
 fn what_is_left_is_without_spinning() {
     for (work, holds) in [("\"2ms\"", false), ("[\"2ms\", \"1ms\"]", false), ("\"100us\"", true)] {
         let sections = if holds { "" } else { ", sections = [{ lock = \"net\", length = \"1ms\" }]" };
-        let plan = parse(&format!(
+        let tasks = format!(
             r#"
-            machine.cpus = 2
-            [lock.net]
-            protocol = "msrp"
-            [node.left]
-            policy = "fixed-priority"
-            cpu = 0
-            [node.right]
-            policy = "fixed-priority"
-            cpu = 1
             [task.a]
             under.left = {{ priority = 2 }}
             load = {{ period = "10ms", work = {work}{sections} }}
@@ -89,7 +80,8 @@ fn what_is_left_is_without_spinning() {
             under.x = {{ share = "0.5" }}
             load = "busy"
             "#
-        ));
+        );
+        let plan = two_cpus("msrp", "", &tasks);
         assert_eq!(plan.admit().holds, holds, "{work}");
     }
 }

@@ -287,7 +287,7 @@ pub(super) fn is_match(keys: &Keys) -> Result<(), Wrong> {
     }
 }
 
-/// As in a plan's `match` has them.
+/// As a plan's `match` has them.
 fn patterns(asker: &Asker, matches: &[Map<String, Value>]) -> Result<Vec<Keys>, Wrong> {
     are_few(matches.len())?;
     let one = |map: &Map<String, Value>| {
