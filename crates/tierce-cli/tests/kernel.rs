@@ -1421,25 +1421,48 @@ fn trouble() {
     }
 }
 
-/// Each task that a CPU has decided for runs there within 2 ms, or the CPU decides anew.
+/// A CPU has decided for a task, which is to run there.
+struct Decided {
+    task: u32,
+    at_ns: u64,
+    /// When it ran.
+    ran_ns: Option<u64>,
+    /// What has been stolen since.
+    stolen_ns: u64,
+}
+
+/// Each task that a CPU has decided for runs there within 2 ms, less what interrupts and higher classes steal meanwhile, or the CPU decides anew.
+/// Stolen time is told at the first entry after it.
 fn assert_decided_runs(trace: &Path) {
     let reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
-    let mut decided: HashMap<u16, (u32, u64)> = HashMap::new();
+    let mut decided: HashMap<u16, Decided> = HashMap::new();
     let mut longest = (0, 0, 0, 0);
     for event in reader.map(|event| event.unwrap()) {
-        match event.kind() {
-            Some(Kind::Decision | Kind::Outside) => {}
-            _ => continue,
+        let found = decided.get_mut(&event.cpu);
+        let (ends, decides) = match event.kind() {
+            Some(Kind::Decision) => (true, true),
+            Some(Kind::Outside) if event.value == SCHEDULER && event.b != 1 => {
+                let waits = found.filter(|decided| decided.ran_ns.is_none());
+                waits.into_iter().for_each(|decided| decided.ran_ns = Some(event.now_ns));
+                (false, false)
+            }
+            Some(Kind::Stolen) => {
+                let ran = found.map(|decided| {
+                    decided.stolen_ns += event.value;
+                    decided.ran_ns.is_some()
+                });
+                (ran == Some(true), false)
+            }
+            _ => (false, false),
+        };
+        if let Some(decided) = ends.then(|| decided.remove(&event.cpu)).flatten() {
+            let wait_ns = decided.ran_ns.unwrap_or(event.now_ns).saturating_sub(decided.at_ns);
+            let wait_ns = wait_ns.saturating_sub(decided.stolen_ns);
+            longest = longest.max((wait_ns, decided.at_ns, decided.task, event.cpu));
         }
-        let runs = event.kind() == Some(Kind::Outside);
-        if runs && (event.value != SCHEDULER || event.b == 1) {
-            continue;
-        }
-        if let Some((task, since_ns)) = decided.remove(&event.cpu).filter(|&(task, _)| task != 0) {
-            longest = longest.max((event.now_ns - since_ns, since_ns, task, event.cpu));
-        }
-        if !runs {
-            decided.insert(event.cpu, (event.a, event.now_ns));
+        if decides && event.a != 0 {
+            let (task, at_ns) = (event.a, event.now_ns);
+            decided.insert(event.cpu, Decided { task, at_ns, ran_ns: None, stolen_ns: 0 });
         }
     }
     let (wait_ns, at_ns, task, cpu) = longest;
