@@ -56,6 +56,11 @@
 	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already") \
 	E(50, replicas_differ, "all replicas of a spread node choose the same by name") \
 	E(51, budget_beyond_period, "the work of a child is more than its period") \
-	E(52, work_hi_below_work, "the worst that a critical child needs is less than its usual work")
+	E(52, work_hi_below_work, "the worst that a critical child needs is less than its usual work") \
+	E(53, section_needs_budget_by_priority, \
+	  "no budget with the order `fixed-priority` and the replenishment `hard` or `periodic` is above the task, which has the CPU") \
+	E(54, section_beyond_budget, "what is left of the budget is less than the section takes") \
+	E(55, section_already, "a task below the budget has a lock already") \
+	E(56, no_section, "no task below the budget has a lock")
 
 #endif

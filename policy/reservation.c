@@ -48,6 +48,10 @@
  *      siblings' budget/period) * period. While C is larger than the plan's budget, it counts in the sum. It needs hard budgets by wall time, with deadlines that are the periods.
  *   14. A `cap` above 0 stands in the place of 1 in rule 6. A child that comes or grows is refused beyond it. Lowering the
  *      cap removes no child.
+ *   15. Order `fixed-priority`, `hard` or `periodic`: a task below that has the CPU says when it is to have a lock, with the lock's ceiling
+ *      (a priority) and how much CPU time it has it for. Where less is left it may skip: the rest of the budget is given up. While it has
+ *      the lock the child is ordered by the ceiling, before equals, and is not throttled at 0: the budget is overrun, which is debt (rule 4),
+ *      by at most one budget. When it leaves the lock it is throttled, if nothing is left. A lock is left, too, when the child sleeps.
  * Files: here the hard CBS by deadlines, rules 1 to 5; the folder reservation/ has the others, a file each.
  * Gives up: unused budget. It does not enlarge the budgets of siblings; the CPU goes to nodes of lower priority than this one, and
  * to children with a second parent there. If this node is a root, the CPU idles.
@@ -110,12 +114,14 @@ enum {
 #define RESERVATION_BY_PRIORITY 8u
 #define RESERVATION_WALL    16u /* matters to reservation_lose only: the usual ways do not look at it */
 #define RESERVATION_FED	    32u /* param[BUDGET] is the amount under way, asked_ns what was asked for */
+#define RESERVATION_HELD    64u /* a task below it has a lock, rule 15 */
 
 #include "reservation/parameters.c"
 #include "reservation/feedback.c"
 #include "reservation/soft.c"
 #include "reservation/periodic.c"
 #include "reservation/sporadic.c"
+#include "reservation/sections.c"
 
 /* A new period begins at `now` with the whole budget. */
 static inline void reservation_begin(u32 edge, u64 now)
@@ -211,6 +217,7 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 static inline void reservation_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
+	section_ends(edge_at(edge));
 }
 
 static inline bool reservation_earlier(u32 a, u32 b)
@@ -232,6 +239,8 @@ static inline void reservation_revoke(u32 edge, u32 why, u64 now)
 {
 	if (why == TIERCE_OUTRANKED)
 		order_insert(edge, edge_at(edge)->reservation.deadline_ns);
+	else if (why == TIERCE_BLOCKED)
+		section_ends(edge_at(edge));
 }
 
 /* Nothing usable is left, or the period is over that it was promised in. */
@@ -253,7 +262,7 @@ TIERCE_FN int reservation_exhausted(u32 edge, u64 ran_ns, u64 now)
 		port_trace(TIERCE_EV_forgive, x->cpu, edge, x->child, excess, now);
 	}
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
-	if (x->flags & EDGE_SPENT)
+	if ((x->flags & EDGE_SPENT) || section_overruns(x))
 		return false;
 	if (reservation_is_variant(x)) {
 		u64 forgiven_ns = x->forgiven_ns;
@@ -291,6 +300,8 @@ static inline bool reservation_lose(u32 edge, u64 stolen_ns)
 static inline u64 reservation_until(u32 edge, u64 now)
 {
 	s64 remaining_ns = edge_at(edge)->reservation.remaining_ns;
+	if (reservation_is_held(edge_at(edge)))
+		remaining_ns += (s64)edge_at(edge)->param[RESERVATION_BUDGET];
 	return remaining_ns > 0 ? now + (u64)remaining_ns : now;
 }
 
@@ -345,7 +356,6 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 #define reservation_first nothing_first
 #define reservation_announce nothing_announce
 #define reservation_deadline nothing_deadline
-#define reservation_tell nothing_tell
 
 static inline u32 reservation_check(u32 edge, u32 rest)
 {

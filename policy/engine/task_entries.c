@@ -224,11 +224,29 @@ TIERCE_FN int graph_yield(u32 task, u64 now)
 	return graph_request(task, TIERCE_WOKE, now);
 }
 
+/* The budget above it that knows of its locks: the first that does, from one first parent to the next. */
+static inline int budget_hears(u32 task, u32 cpu, u32 kind, u64 now)
+{
+	u32 edge = node_at(task)->first_parent, level;
+	int error = TIERCE_E_section_needs_budget_by_priority;
+	for (level = ZERO; edge && error == TIERCE_E_section_needs_budget_by_priority && level < TIERCE_PATH && CAN_LOOP; level++) {
+		error = edge_at(edge)->state == TIERCE_WAITING ? error : policy_tell(edge, kind, now);
+		if (error == TIERCE_E_not_understood)
+			error = TIERCE_E_section_needs_budget_by_priority;
+		if (!error && kind != TIERCE_SECTION_BEGIN)
+			edge_charge(edge, cpu, 0, now); /* it may be spent */
+		edge = node_at(edge_at(edge)->parent)->first_parent;
+	}
+	return error;
+}
+
 /* What its parents say to it. */
-static inline int parents_hear(u32 task, u32 kind, u64 now)
+static inline int parents_hear(u32 task, u32 cpu, u32 kind, u64 now)
 {
 	u32 edge = node_at(task)->first_parent;
 	int error = TIERCE_E_not_understood, said;
+	if (kind >= TIERCE_SECTION_BEGIN)
+		return budget_hears(task, cpu, kind, now);
 	for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		if (edge_at(edge)->flags & EDGE_WHEN_SPENT)
 			continue;
@@ -254,7 +272,7 @@ TIERCE_FN int graph_tell(u32 task, u32 kind, u64 now)
 	if (cpu < TIERCE_CPUS)
 		now = cpu_advance(cpu, 0, now, 0);
 	if (node_at(task)->domain == cpu && cpu < TIERCE_CPUS)
-		error = parents_hear(task, kind, now);
+		error = parents_hear(task, cpu, kind, now);
 	port_trace(TIERCE_EV_tell, cpu, task, kind, (u64)error, now);
 	task_settle(cpu, now);
 	TASK_ANSWER(TIERCE_OP_tell, task, kind, 0, error);

@@ -24,11 +24,19 @@ static inline bool reservation_is_variant(const edge_t *x)
 	return PORT_HAS_PART(servers) && (x->flags & EDGE_VARIANT);
 }
 
-/* Its place in the order: the end of its period, or by its priority. */
+/* Has a task below it a lock that the budget knows of? */
+static inline bool reservation_is_held(const edge_t *x)
+{
+	return PORT_HAS_PART(servers) && (x->variant & RESERVATION_HELD);
+}
+
+/* Its place in the order: the end of its period, or by its priority; with a lock before equals, by its ceiling. */
 static inline void server_place(edge_t *x, u64 deadline_ns)
 {
+	if (reservation_is_held(x))
+		return;
 	x->reservation.deadline_ns =
-	    x->variant & RESERVATION_BY_PRIORITY ? RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY] : deadline_ns;
+	    x->variant & RESERVATION_BY_PRIORITY ? 2 * (RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY]) + 1 : deadline_ns;
 }
 
 /* A period has begun: the budget, less debt, is promised until its end. */
@@ -85,7 +93,7 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 	x->param[RESERVATION_PERIOD] = period_ns;
 	x->param[RESERVATION_DEADLINE] = deadline_ns;
 	x->param[RESERVATION_PRIORITY] = AT(S.stage, RESERVATION_PRIORITY);
-	x->variant = variant;
+	x->variant = variant | (variant & RESERVATION_BY_PRIORITY ? x->variant & RESERVATION_HELD : 0);
 	x->flags &= ~EDGE_VARIANT;
 	if (variant & ~RESERVATION_WALL)
 		x->flags |= EDGE_VARIANT;
@@ -122,6 +130,7 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 TIERCE_FN int reservation_attach(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
+	x->variant = 0;
 	x->reservation.share = 0;
 	x->reservation.remaining_ns = 0;
 	x->reservation.deadline_ns = 0; /* in the past: the first request begins a period */

@@ -108,6 +108,12 @@ pub enum Message {
     ConstraintBegin = 1,
     /// It needs no more of that.
     ConstraintEnd,
+    /// It is to have a lock, with a ceiling, for so much CPU time.
+    SectionBegin,
+    /// It has left that lock.
+    SectionEnd,
+    /// It gives up the rest of a budget, and is to have the lock with the next one.
+    SectionSkip,
 }
 
 /// A refused control operation, by name. Nothing has changed.

@@ -66,6 +66,18 @@ fn busy() -> (World, u32, [common::Leaf; 3]) {
     (w, top, [a, b, c])
 }
 
+/// A CPU with a reservation node in the order of priorities, and a child that runs with 1 ms of 2 ms left.
+fn by_priority() -> (World, common::Leaf) {
+    let record = tierce_policy::policies().iter().find(|policy| policy.name == "reservation").unwrap();
+    let mut params = [0; 8];
+    params[0] = record.node_params[0].read("fixed-priority").unwrap();
+    let (mut w, top) = World::one("reservation", params);
+    let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+    w.wake(a.task);
+    w.run(MS);
+    (w, a)
+}
+
 /// Two CPUs with a fixed-priority root each.
 fn two() -> (World, [u32; 2]) {
     let mut w = World::new(2);
@@ -812,4 +824,39 @@ fn replicas_differ() {
         refused(&mut w, "still_in_use", |g| g.node_set(other, [2 * MS, order, 0, 0], 0));
         w.graph.node_set(other, [3 * MS, 0, 0, 0], 0).unwrap();
     }
+}
+
+#[test]
+fn section_needs_budget_by_priority() {
+    let (mut w, _, [_, b, c]) = busy();
+    let (now, name) = (w.now, "section_needs_budget_by_priority");
+    for leaf in [b, c] {
+        refused(&mut w, name, |g| g.begin_section(leaf.task, 1, 0, now));
+        refused(&mut w, name, |g| g.end_section(leaf.task, now));
+        refused(&mut w, name, |g| g.skip_to_next_budget(leaf.task, now));
+    }
+    let (mut w, a) = by_priority();
+    w.sleep(a.task);
+    refused(&mut w, name, |g| g.begin_section(a.task, 1, 0, MS));
+}
+
+#[test]
+fn section_beyond_budget() {
+    let (mut w, a) = by_priority();
+    refused(&mut w, "section_beyond_budget", |g| g.begin_section(a.task, 1, MS + 1, MS));
+    w.graph.begin_section(a.task, 1, MS, MS).unwrap();
+}
+
+#[test]
+fn section_already() {
+    let (mut w, a) = by_priority();
+    w.graph.begin_section(a.task, 1, 0, MS).unwrap();
+    refused(&mut w, "section_already", |g| g.begin_section(a.task, 1, 0, MS));
+    refused(&mut w, "section_already", |g| g.skip_to_next_budget(a.task, MS));
+}
+
+#[test]
+fn no_section() {
+    let (mut w, a) = by_priority();
+    refused(&mut w, "no_section", |g| g.end_section(a.task, MS));
 }

@@ -99,6 +99,8 @@ struct Servers {
     urgent: u32,
     leaves: Vec<(u32, u32)>,
     floor_ns: u64,
+    /// Tasks say when they have locks (rule 15), at random.
+    locks: bool,
 }
 
 fn servers(seed: u64, floor_us: u64, late_us: u64) -> Servers {
@@ -136,7 +138,7 @@ fn servers_with(params: [u64; 4], seed: u64, floor_us: u64, late_us: u64) -> Ser
         }
     }
     let (urgent, _) = life.task(top, [1, 0, 0, 0]);
-    Servers { life, urgent, leaves, floor_ns: floor_us * US }
+    Servers { life, urgent, leaves, floor_ns: floor_us * US, locks: false }
 }
 
 impl Servers {
@@ -152,9 +154,25 @@ impl Servers {
             }
             look(&mut life.graph);
             life.rest(look);
+            if self.locks {
+                Self::section(life);
+                look(&mut life.graph);
+                life.rest(look);
+            }
             let to = life.now + life.dice.within(1, 6_000) * US;
             life.pass(to, stolen, look);
         }
+    }
+
+    /// Whoever has the CPU gets a lock or leaves it; anybody else says what is refused.
+    fn section(life: &mut Life) {
+        let task = life.graph.cpu(0).task;
+        let (ceiling, length_ns) = (life.dice.below(4), life.dice.below(3) * life.dice.below(5 * MS));
+        let _ = match life.dice.below(8) {
+            0..4 => life.graph.begin_section(task, ceiling, length_ns, life.now),
+            4..7 => life.graph.end_section(task, life.now),
+            _ => life.graph.skip_to_next_budget(task, life.now),
+        };
     }
 }
 
@@ -393,6 +411,45 @@ fn every_way_of_replenishment_keeps_its_bound() {
             }
             assert!(reached > 10, "{reached} windows at the bound say nothing");
         }
+    }
+}
+
+/// A lock below a budget gives it no more than that much more of any window, once: what is overrun is paid back.
+#[test]
+fn overruns_are_paid_back() {
+    for comes in [HARD, PERIODIC] {
+        let (mut overrun, mut kept) = (0, 0);
+        for seed in (71 + comes) * 100..(71 + comes) * 100 + 30 {
+            let mut servers = servers_of([1, comes], seed, 0, [0, 80][seed as usize % 2]);
+            servers.locks = true;
+            let edges: Vec<u32> = servers.leaves.iter().map(|&(_, edge)| edge).collect();
+            let beyond = u128::from(servers.life.late_ns);
+            let mut begun: Vec<Vec<(u64, u64)>> = vec![vec![]; edges.len()];
+            servers.history(400, 0, &mut |graph| {
+                let now = graph.cpu(0).charged_ns;
+                for (at, &id) in edges.iter().enumerate() {
+                    let edge = graph.edge(id);
+                    overrun += u32::from((edge.policy[0] as i64) < 0) /* remaining_ns */;
+                    // One that was kept waiting until its period was over is throttled for no time.
+                    let spent = edge.flags & EDGE_SPENT != 0 && edge.policy[2] > now /* replenish_ns */;
+                    if edge.state == 0 || spent {
+                        begun[at].push((now, edge.supply_ns));
+                    }
+                    for &(from, supply) in &begun[at] {
+                        let (ran, length) = (u128::from(edge.supply_ns - supply), now - from);
+                        let most = most_of_a_window(comes, edge.param[0], edge.param[1], length);
+                        let more = u128::from(edge.param[0]) + beyond;
+                        let [budget, period, ..] = edge.param;
+                        assert!(
+                            ran <= most + more,
+                            "edge {id}: {ran} of {most} + {budget} in {length} until {now}, period {period}"
+                        );
+                        kept += u32::from(ran > most + beyond);
+                    }
+                }
+            });
+        }
+        assert!(overrun > 100 && kept > 10, "{overrun} overruns, {kept} windows with one, say nothing");
     }
 }
 

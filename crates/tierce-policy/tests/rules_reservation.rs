@@ -678,3 +678,103 @@ fn reservation_ways_of_one_sleeper() {
         assert_eq!(w.schedule(), expected, "{replenishment}");
     }
 }
+
+#[test]
+fn reservation_rule_15_locks_below_a_budget() {
+    for replenishment in ["hard", "periodic"] {
+        // 1 ms more than its budget, which comes off the next one
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let a = w.task(top, "a", ranked(2, 10, 1));
+        w.wake(a.task);
+        w.run(MS);
+        w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
+        w.rest();
+        w.run(3 * MS);
+        assert_eq!((w.remaining(a.edge), w.spent(a.edge)), (-(MS as i64), false));
+        w.graph.end_section(a.task, w.now).unwrap();
+        w.rest();
+        assert!(w.spent(a.edge));
+        w.run(30 * MS);
+        assert_eq!(w.schedule(), "0 a, 3 idle, 10 a, 11 idle, 20 a, 22 idle, 30 a", "{replenishment}");
+
+        // no more than a whole budget
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let a = w.task(top, "a", ranked(2, 10, 1));
+        w.wake(a.task);
+        w.run(MS);
+        w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
+        w.rest();
+        w.run(30 * MS);
+        assert_eq!(w.schedule(), "0 a, 4 idle, 20 a, 22 idle, 30 a", "{replenishment}");
+        assert_eq!(w.graph.end_section(a.task, w.now).unwrap_err().name(), "no_section");
+
+        // the ceiling is above b, and goes before the equal c; d is above that
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let c = w.task(top, "c", ranked(1, 40, 3));
+        let a = w.task(top, "a", ranked(9, 40, 1));
+        let b = w.task(top, "b", ranked(1, 40, 2));
+        let d = w.task(top, "d", ranked(1, 40, 4));
+        w.wake(a.task);
+        w.run(MS);
+        w.graph.begin_section(a.task, 3, 0, w.now).unwrap();
+        w.rest();
+        w.run(2 * MS);
+        w.wake_all(&[b, c]);
+        w.run(3 * MS);
+        w.wake(d.task);
+        w.run(5 * MS);
+        w.graph.end_section(a.task, w.now).unwrap();
+        w.rest();
+        w.run(12 * MS);
+        assert_eq!(w.schedule(), "0 a, 3 d, 4 a, 5 c, 6 b, 7 a, 12 idle", "{replenishment}");
+
+        // what is left is given up where it is too little
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let a = w.task(top, "a", ranked(2, 10, 1));
+        w.wake(a.task);
+        w.run(MS);
+        let begin = |w: &mut World| w.graph.begin_section(a.task, 1, MS + 1, w.now).map_err(|e| e.name());
+        assert_eq!(begin(&mut w), Err("section_beyond_budget"));
+        w.graph.skip_to_next_budget(a.task, w.now).unwrap();
+        w.rest();
+        assert_eq!((w.spent(a.edge), w.edge(a).forgiven_ns), (true, MS));
+        w.run(10 * MS);
+        assert_eq!(begin(&mut w), Ok(()));
+        w.run(11 * MS + 1);
+        w.graph.end_section(a.task, w.now).unwrap();
+        w.rest();
+        w.run(20 * MS);
+        assert_eq!(w.schedule(), "0 a, 1 idle, 10 a, 12 idle, 20 a", "{replenishment}");
+
+        // who sleeps has left its lock
+        w.run(21 * MS);
+        assert_eq!(w.graph.begin_section(a.task, 1, 0, w.now), Ok(()));
+        w.sleep(a.task);
+        w.wake(a.task);
+        w.run(30 * MS);
+        assert_eq!(w.schedule(), "0 a, 1 idle, 10 a, 12 idle, 20 a, 21 a, 22 idle, 30 a");
+    }
+}
+
+/// The task is below a node that is below the budget, and leaves its lock while that waits.
+#[test]
+fn reservation_rule_15_from_further_below() {
+    let (mut w, top) = World::one("reservation", kind("fixed-priority", "hard"));
+    let inner = w.node("fixed-priority", NONE);
+    let outer = w.under(top, inner, ranked(2, 10, 1));
+    let a = w.task(inner, "a", NONE);
+    let b = w.task(top, "b", ranked(3, 20, 2));
+    w.wake(a.task);
+    w.run(MS);
+    w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
+    w.rest();
+    w.run(2 * MS + 500 * US);
+    w.wake(b.task);
+    w.run(3 * MS);
+    assert_eq!((w.runs(0), w.remaining(outer)), ("b", -(500 * US as i64)));
+    w.graph.end_section(a.task, w.now).unwrap();
+    w.rest();
+    assert!(w.spent(outer));
+    w.run(20 * MS);
+    assert_eq!(w.schedule(), "0 a, 2.5 b, 5.5 idle, 10 a, 11.5 idle, 20 a");
+}

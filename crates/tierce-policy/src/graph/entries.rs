@@ -47,6 +47,26 @@ impl Graph {
         self.control(|| unsafe { raw::graph_tell(task, Message::ConstraintEnd as u32, now) })
     }
 
+    /// The task, which has the CPU, is to have a lock with that ceiling, a priority, for so much CPU time at most, 0: any; refused by name. Until it has left
+    /// that, the budget above it is ordered by the ceiling, and may be overrun.
+    pub fn begin_section(&mut self, task: u32, ceiling: u64, length_ns: u64, now: u64) -> Result<(), Error> {
+        self.stage(&[ceiling, length_ns]);
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_tell(task, Message::SectionBegin as u32, now) })
+    }
+
+    /// The task has left its lock.
+    pub fn end_section(&mut self, task: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_tell(task, Message::SectionEnd as u32, now) })
+    }
+
+    /// The task waits for the next budget above it, in which it is to have a lock: the rest of this one is given up.
+    pub fn skip_to_next_budget(&mut self, task: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_tell(task, Message::SectionSkip as u32, now) })
+    }
+
     /// What `cpu` runs from `now` on: a task, or 0.
     #[inline]
     pub fn decide(&mut self, cpu: u32, now: u64, stolen_ns: u64) -> u32 {
