@@ -34,6 +34,8 @@ pub struct Script {
     goes_on: bool,
     /// It has a preemption threshold.
     threshold: bool,
+    /// How many locks it has that the budget above it knows of: one within another.
+    within_budget: u32,
 }
 
 impl Script {
@@ -64,6 +66,7 @@ impl Script {
             floats_until_ns: None,
             goes_on: false,
             threshold,
+            within_budget: 0,
         };
         needed.then(|| Box::new(script))
     }
@@ -74,6 +77,25 @@ impl Script {
         self.keeps = self.whole;
         self.floats_until_ns = None;
         self.left_ns()
+    }
+
+    /// The section that begins at the next place: for how long, and with which locks, those within it included.
+    fn section(&self) -> (u64, impl Iterator<Item = usize> + '_) {
+        let (mut depth, mut end) = (0, self.at);
+        for (_, op) in &self.ops[self.at..] {
+            end += 1;
+            match op {
+                Op::Lock(_) => depth += 1,
+                Op::Unlock(_) => depth -= 1,
+                Op::Keep | Op::GiveWay => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        let ops = &self.ops[self.at..end];
+        let length_ns = ops.last().map_or(0, |(at_ns, _)| at_ns - self.done_ns);
+        (length_ns, ops.iter().filter_map(|(_, op)| if let Op::Lock(lock) = op { Some(*lock) } else { None }))
     }
 
     /// The job goes on, perhaps at the begin of a region.
@@ -143,8 +165,11 @@ struct Lock {
     waiting: Vec<Waiter>,
     /// Of each node with users who suspend themselves: how urgent the most urgent user is that is elsewhere; MPCP's.
     remote: Vec<(usize, u64)>,
-    /// Of each node with users who spin: how urgent the most urgent one there is to which who spins or has it does not give way.
+    /// Of each node with users who spin, or with budgets that know of it: how urgent the most urgent one there is to which who spins or has it does not
+    /// give way.
     keeps: Vec<(usize, u64)>,
+    /// The largest priority of budgets of users, where these know of it.
+    budget_ceiling: u64,
 }
 
 /// A task that is suspended until a lock is its own: the least goes first.
@@ -177,6 +202,8 @@ pub struct Left {
     pub next: Vec<u32>,
     /// They are suspended, and have it now.
     pub resumed: Vec<u32>,
+    /// The budget above the job is to know that it has no lock any more.
+    pub budget: bool,
 }
 
 /// What a task needs to go on.
@@ -190,6 +217,8 @@ pub enum Need {
     Spin(u32, usize),
     /// A lock that this task has, until it leaves which this one is suspended.
     Suspend(u32, usize),
+    /// That its budget says yes to a lock with that ceiling, for so much CPU time at most, 0: any.
+    Budget(u64, u64),
 }
 
 /// A task that spins for a lock or has it, and does not give way to those of its node up to this urgency.
@@ -247,7 +276,11 @@ impl Locks {
             let places: Vec<_> = users.filter_map(|task| urgencies[task]).collect();
             let ceiling = places.iter().copied().min_by_key(|(_, urgency)| *urgency);
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
-            let keeps = if lock.protocol.spins() { keeps(&places, lock.protocol) } else { Vec::new() };
+            let known = lock.protocol.spins() || lock.protocol.is_between_budgets();
+            let keeps = if known { keeps(&places, lock.protocol) } else { Vec::new() };
+            let budget_ceiling = used.iter().enumerate().filter(|(_, used)| used.contains(&index));
+            let budget_ceiling =
+                budget_ceiling.filter_map(|(task, _)| plan.budget_priority(&shape, task)).max();
             let remote = if lock.protocol == Protocol::Mpcp { remote(&places) } else { Vec::new() };
             let (sleeping, spinning, waiting) = (Vec::new(), VecDeque::new(), Vec::new());
             Lock {
@@ -259,6 +292,7 @@ impl Locks {
                 waiting,
                 remote,
                 keeps,
+                budget_ceiling: budget_ceiling.unwrap_or(0),
             }
         });
         let (locks, within) = (locks.collect(), vec![Vec::new(); plan.nodes.len()]);
@@ -372,6 +406,13 @@ impl Locks {
                 script.at += 1;
                 continue;
             }
+            if self.locks[lock].protocol.is_between_budgets() && self.locks[lock].holder.is_none() {
+                if script.within_budget == 0 {
+                    return self.asks_its_budget(lock, script);
+                }
+                self.enter(task, script);
+                continue;
+            }
             if self.locks[lock].protocol.spins() {
                 self.keep(task, lock);
             }
@@ -394,6 +435,23 @@ impl Locks {
         Need::Nothing
     }
 
+    /// What a job asks the budget above it for, at the begin of a section.
+    fn asks_its_budget(&self, lock: usize, script: &Script) -> Need {
+        let (length_ns, locks) = script.section();
+        let ceiling = locks.map(|lock| self.locks[lock].budget_ceiling).max().unwrap_or(0);
+        let fits = self.locks[lock].protocol == Protocol::Sirap;
+        Need::Budget(ceiling, if fits { length_ns } else { 0 })
+    }
+
+    /// A job has the lock at its next place, which nobody else has; its budget knows.
+    pub fn enter(&mut self, task: u32, script: &mut Script) {
+        let Some((_, Op::Lock(lock))) = script.ops.get(script.at).copied() else { return };
+        self.keep(task, lock);
+        self.locks[lock].holder = Some(task);
+        script.within_budget += 1;
+        script.at += 1;
+    }
+
     /// A task spins or has a lock, and does not give way to others of its node.
     fn keep(&mut self, task: u32, lock: usize) {
         let Some((node, _)) = self.urgencies[task as usize] else { return };
@@ -401,6 +459,13 @@ impl Locks {
             self.locks[lock].keeps.iter().find(|keeps| keeps.0 == node).map_or(u64::MAX, |keeps| keeps.1);
         if !self.within[node].iter().any(|within| within.task == task) {
             self.within[node].push(Within { task, lock, most });
+        }
+    }
+
+    /// It spins no more, and has no lock.
+    fn gives_way(&mut self, task: u32) {
+        if let Some((node, _)) = self.urgencies[task as usize] {
+            self.within[node].retain(|within| within.task != task);
         }
     }
 
@@ -428,14 +493,20 @@ impl Locks {
                 Op::Unlock(lock) if self.locks[lock].protocol.suspends() => {
                     left.resumed.extend(self.pass_on(task, lock));
                 }
+                Op::Unlock(lock) if self.locks[lock].protocol.is_between_budgets() => {
+                    self.locks[lock].holder = None;
+                    script.within_budget = script.within_budget.saturating_sub(1);
+                    if script.within_budget == 0 {
+                        left.budget = true;
+                        self.gives_way(task);
+                    }
+                }
                 Op::Unlock(lock) => {
                     let about = &mut self.locks[lock];
                     about.holder = about.spinning.pop_front();
                     left.awake.append(&mut about.sleeping);
                     left.next.extend(about.holder);
-                    if let Some((node, _)) = self.urgencies[task as usize] {
-                        self.within[node].retain(|within| within.task != task);
-                    }
+                    self.gives_way(task);
                 }
                 Op::GiveWay => {}
                 Op::Lock(_) | Op::Keep => break,
@@ -468,7 +539,7 @@ fn keeps(users: &[(usize, u64)], protocol: Protocol) -> Vec<(usize, u64)> {
             None => keeps.push((*node, *urgency)),
         }
     }
-    if protocol == Protocol::Msrp && keeps.len() > 1 {
+    if protocol.is_between_budgets() || (protocol == Protocol::Msrp && keeps.len() > 1) {
         keeps.iter_mut().for_each(|keeps| keeps.1 = 0);
     }
     keeps

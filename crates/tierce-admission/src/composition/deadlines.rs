@@ -177,7 +177,10 @@ impl Found<'_> {
         }
         let locks = &self.overheads.locks;
         let blocking = match locks.waiting(task) {
-            Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => blocking,
+            Waiting::For(blocking)
+            | Waiting::Paid(blocking)
+            | Waiting::Within(blocking)
+            | Waiting::Spins(_, blocking) => blocking,
             Waiting::Suspends(found) => &found.blocking,
             Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => return String::new(),
         };

@@ -15,6 +15,7 @@
 
 use crate::composition::admission::law;
 use crate::composition::long_run_rates::{Rates, Trust};
+use crate::demand::budget_locks::BudgetLocks;
 use crate::demand::jobs::{job, BudgetParams};
 use crate::demand::overheads::Overheads;
 use crate::laws::reservation::servers;
@@ -240,7 +241,9 @@ impl<'p> Placing<'p> {
         let demand = |(_, edge): &(usize, &Edge)| Task { blocking_ns, ..at.demand(edge) };
         let budgets: Vec<_> = children.iter().map(demand).collect();
         let above = (&edges[..], priority, way);
-        servers::by_priority(self.plan, self.shape, above, &budgets, &Supply::WHOLE).err()
+        // Nobody moves to a node whose budgets know of locks.
+        let locks = vec![BudgetLocks::default(); budgets.len()];
+        servers::by_priority(self.plan, self.shape, above, (&budgets, &locks), &Supply::WHOLE).err()
     }
 
     // ---- what there is no room for ---------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 //! That is inheritance with periods for priorities, and whoever uses no lock does not notice. Without a protocol who waits sleeps, and
 //! no step holds: the holder may have a shorter period, and no budget left.
 
+use crate::demand::budget_locks::{self, BudgetLocks};
 use crate::demand::jobs::{budgets_of_its_own, densest, job_and_suspension, requests, vary, BudgetParams};
 use crate::demand::regions::{self, Kept};
 use crate::demand::spin_locks::{self, Spinning};
@@ -38,6 +39,8 @@ pub enum Waiting {
     Paid(Blocking),
     /// Spinning, and for less urgent ones of its CPU that spin or hold.
     Spins(Spinning, Blocking),
+    /// For a section of a less urgent one of its node, which is below the same budget.
+    Within(Blocking),
     /// Suspended, and for less urgent ones of its CPU that are boosted.
     Suspends(Suspended),
     /// For regions without preemption, or it has some itself.
@@ -48,7 +51,11 @@ pub enum Waiting {
 
 /// Of all tasks of a plan; nothing where it has neither locks nor regions.
 #[derive(Clone, Debug, Default)]
-pub struct Locks(Vec<Waiting>);
+pub struct Locks {
+    waiting: Vec<Waiting>,
+    /// By edge.
+    budgets: budget_locks::Found,
+}
 
 impl Locks {
     pub fn of(plan: &Plan, shape: &Shape) -> Self {
@@ -75,7 +82,10 @@ impl Locks {
                 below_regions(plan, shape, below, &tasks, &mut waiting);
                 continue;
             }
-            let between = |lock: &usize| plan.locks[*lock].protocol.is_between_cpus();
+            let between = |lock: &usize| {
+                let protocol = plan.locks[*lock].protocol;
+                protocol.is_between_cpus() || protocol.is_between_budgets()
+            };
             if tasks.iter().all(|task| used[*task].is_empty() || used[*task].iter().any(between)) {
                 continue;
             }
@@ -108,18 +118,27 @@ impl Locks {
         for (task, found) in suspending_locks::found(plan, shape) {
             waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Suspends);
         }
-        Self(waiting)
+        for (task, found) in budget_locks::beside_users(plan, shape) {
+            waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Within);
+        }
+        Self { waiting, budgets: budget_locks::found(plan, shape) }
+    }
+
+    /// What locks are to a budget whose users' locks it knows of, or the budgets beside it.
+    pub fn of_budget(&self, edge: usize) -> Result<Option<&BudgetLocks>, String> {
+        self.budgets.get(&edge).map(|found| found.as_ref().map_err(Clone::clone)).transpose()
     }
 
     pub fn waiting(&self, task: usize) -> &Waiting {
-        self.0.get(task).unwrap_or(&Waiting::Never)
+        self.waiting.get(task).unwrap_or(&Waiting::Never)
     }
 
     pub fn of_task(&self, task: usize) -> Option<Blocking> {
         match self.waiting(task) {
-            Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => {
-                Some(blocking.clone())
-            }
+            Waiting::For(blocking)
+            | Waiting::Paid(blocking)
+            | Waiting::Within(blocking)
+            | Waiting::Spins(_, blocking) => Some(blocking.clone()),
             Waiting::Suspends(found) => Some(found.blocking.clone()),
             Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => None,
         }
@@ -142,9 +161,10 @@ impl Locks {
     pub fn most_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
             Waiting::Never => Some(0),
-            Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => {
-                blocking.most_ns
-            }
+            Waiting::For(blocking)
+            | Waiting::Paid(blocking)
+            | Waiting::Within(blocking)
+            | Waiting::Spins(_, blocking) => blocking.most_ns,
             Waiting::Suspends(found) => found.blocking.most_ns,
             Waiting::Kept(kept) => Some(kept.most_ns()),
             Waiting::Unknown(_) => None,
@@ -153,7 +173,7 @@ impl Locks {
 
     /// Nobody runs in place of jobs for others that do not count with their node, and nobody spins or is suspended.
     pub fn take_nothing(&self) -> bool {
-        (0..self.0.len()).all(|task| {
+        (0..self.waiting.len()).all(|task| {
             self.elsewhere_ns(task) == Some(0) && self.spin_ns(task) == 0 && self.suspended(task).is_none()
         })
     }
@@ -186,7 +206,7 @@ impl Locks {
     /// the same node.
     pub fn elsewhere_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
-            Waiting::Kept(_) | Waiting::Spins(..) | Waiting::Suspends(_) => Some(0),
+            Waiting::Kept(_) | Waiting::Within(_) | Waiting::Spins(..) | Waiting::Suspends(_) => Some(0),
             _ => self.most_ns(task),
         }
     }
@@ -229,8 +249,9 @@ impl Locks {
         let paid_ns = match self.waiting(task) {
             Waiting::Never => 0,
             Waiting::Paid(blocking) => blocking.most_ns?,
-            Waiting::For(_) | Waiting::Kept(_) if self.most_ns(task) == Some(0) => 0,
+            Waiting::For(_) | Waiting::Within(_) | Waiting::Kept(_) if self.most_ns(task) == Some(0) => 0,
             Waiting::For(_)
+            | Waiting::Within(_)
             | Waiting::Spins(..)
             | Waiting::Suspends(_)
             | Waiting::Kept(_)
@@ -243,7 +264,11 @@ impl Locks {
     /// Why there is no bound.
     pub fn why(&self, plan: &Plan, task: usize) -> Option<String> {
         match self.waiting(task) {
-            Waiting::Never | Waiting::Kept(_) | Waiting::Spins(..) | Waiting::Suspends(_) => None,
+            Waiting::Never
+            | Waiting::Kept(_)
+            | Waiting::Within(_)
+            | Waiting::Spins(..)
+            | Waiting::Suspends(_) => None,
             Waiting::Unknown(why) => Some(why.clone()),
             Waiting::For(blocking) | Waiting::Paid(blocking) if blocking.most_ns.is_some() => None,
             Waiting::For(blocking) | Waiting::Paid(blocking) => {
@@ -405,8 +430,13 @@ fn blocking_by(plan: &Plan, tasks: &[usize], urgencies: &[u64]) -> Vec<Blocking>
         Protocol::None => Known::None,
         Protocol::Inheritance => Known::Inheritance,
         Protocol::Ceiling | Protocol::ImmediateCeiling | Protocol::Srp => Known::Ceiling,
-        // Of tasks whose waits are found elsewhere (`spin_locks.rs`, `suspending_locks.rs`).
-        Protocol::Msrp | Protocol::Mrsp | Protocol::Mpcp | Protocol::Fmlp => Known::None,
+        // Of tasks whose waits are found elsewhere (`spin_locks.rs`, `suspending_locks.rs`, `budget_locks.rs`).
+        Protocol::Msrp
+        | Protocol::Mrsp
+        | Protocol::Mpcp
+        | Protocol::Fmlp
+        | Protocol::Hsrp
+        | Protocol::Sirap => Known::None,
     });
     let mut found = blocking(&sections, &levels, &protocols.collect::<Vec<_>>());
     found.iter_mut().flat_map(|blocking| &mut blocking.held).for_each(|held| held.task = tasks[held.task]);

@@ -65,7 +65,7 @@ pub fn beside_users(plan: &Plan, shape: &Shape, protocol: Protocol) -> (Vec<Memb
 }
 
 /// Members of a set of which there may be any number may use such a lock, wherever they are.
-fn live_user(plan: &Plan, protocol: Protocol) -> Option<String> {
+pub fn live_user(plan: &Plan, protocol: Protocol) -> Option<String> {
     let is_live = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
     let lock_of = |set: &TaskSet| {
         let members = plan.tasks[set.members.clone()].iter().map(|member| &member.load);

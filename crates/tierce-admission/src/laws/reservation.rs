@@ -6,6 +6,7 @@
 //! (`reservation/retained_budgets.rs`).
 
 use crate::bounds::leftover_supply::Taken;
+use crate::demand::budget_locks::{overrun_ns, BudgetLocks};
 use crate::demand::jobs::{awake, BudgetParams};
 use crate::demand::overheads::{Overheads, Toll};
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
@@ -74,7 +75,9 @@ impl Laws for Reservation {
         };
         // What comes back at once has no bound, nor has what grows.
         let bounded = !rules.is_endless() && (!rules.grows || rules.undisturbed(plan, shape, about.parent));
-        Takes::Limited(bounded.then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns)))
+        let taken = bounded.then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns));
+        let overrun = Taken { burst: whole(overrun_ns(plan, shape, edge)), ..Taken::nothing() };
+        Takes::Limited(taken.map(|taken| taken.and(&overrun)))
     }
 }
 
@@ -223,7 +226,12 @@ impl Servers<'_> {
         }
         let mut within_ns = vec![None; edges.len()];
         let (place, because) = if let Some(at) = self.rules.priority {
-            let (place, found) = in_time(plan, shape, (edges, at, self.rules), &self.tasks(), received)?;
+            let locks = &self.node.overheads.locks;
+            let known = edges.iter().map(|edge| Ok(locks.of_budget(*edge)?.cloned().unwrap_or_default()));
+            let known: Vec<_> = known.collect::<Result<_, String>>()?;
+            let mut tasks = self.tasks();
+            tasks.iter_mut().zip(&known).for_each(|(task, locks)| task.blocking_ns += locks.blocking_ns());
+            let (place, found) = in_time(plan, shape, (edges, at, self.rules), (&tasks, &known), received)?;
             within_ns = found.into_iter().map(Some).collect();
             (place, format!("admitted by `{name}` by response times"))
         } else if let Some(place) = received.iter().position(|promise| promise.guarantee.is_whole_cpu()) {
@@ -269,7 +277,7 @@ impl Servers<'_> {
         let server = Task::new(params[self.budget], params[self.period]);
         let (guarantee, rule, formula) = servers::guarantee(self.rules, about, edge, &server);
         let from = [&received[admitted.place].guarantee];
-        let by = |promise: Promise, formula: &'static str| match (self.node.asked)(edge) {
+        let by = |promise: Promise, rule: &'static str, formula: &'static str| match (self.node.asked)(edge) {
             true => [promise.by(Origin::Promise(admitted.place), &from, rule, formula)].into(),
             false => [promise].into(),
         };
@@ -277,9 +285,14 @@ impl Servers<'_> {
             Ok(toll) => toll,
             Err(unknown) => return Promise::nothing(unknown),
         };
+        if let Ok(Some(sure)) =
+            overheads.locks.of_budget(edge).map(|locks| locks?.sure(server.work_ns, server.period_ns))
+        {
+            return self.sure(sure, &because, by);
+        }
         let Some(toll) = toll else {
             return match guarantee {
-                Some(guarantee) => by(Promise::new(guarantee, because), formula),
+                Some(guarantee) => by(Promise::new(guarantee, because), rule, formula),
                 None => Promise::nothing(format!("`{name}` gives a budget above its period")),
             };
         };
@@ -289,12 +302,36 @@ impl Servers<'_> {
         match self.less_costs(&server, &toll) {
             (lost, Some(guarantee)) => {
                 let because = format!("{because}; switches and timers may take {lost}");
-                by(Promise::new(guarantee, because), "RESBS (budget − costs) period")
+                by(Promise::new(guarantee, because), rule, "RESBS (budget − costs) period")
             }
             (lost, None) => Promise::nothing(format!(
                 "`{name}`: {COSTS_TAKE_ALL}: {lost} of {}",
                 show_time(server.work_ns)
             )),
+        }
+    }
+
+    /// Of a budget that may be overrun within a section, or given up before one.
+    fn sure(
+        &self,
+        sure: [Option<Guarantee>; 2],
+        because: &str,
+        by: impl Fn(Promise, &'static str, &'static str) -> Given,
+    ) -> Given {
+        let because: Arc<str> = format!("{because}; less what is paid back or given up for locks").into();
+        let rule = "overrun and payback, or skipping, of a server (HSRP, SIRAP)";
+        let formulas = [
+            "RESBS (budget − sections) period",
+            "PSBE U 2·U·(period − budget) + section, of what is not given up",
+        ];
+        let promise = |(sure, formula): (Option<Guarantee>, _)| {
+            Some(by(Promise::new(sure?, because.clone()), rule, formula))
+        };
+        let found: Vec<_> = sure.into_iter().zip(formulas).filter_map(promise).collect();
+        let found: Vec<_> = found.iter().flat_map(|given| given.iter().cloned()).collect();
+        match found.is_empty() {
+            true => Promise::nothing(format!("`{}`: sections may take all of the budget", self.node.name())),
+            false => found.into(),
         }
     }
 
@@ -318,7 +355,7 @@ fn in_time(
     plan: &Plan,
     shape: &Shape,
     (edges, at, way): (&[usize], usize, ServerRules),
-    servers: &[Task],
+    servers: (&[Task], &[BudgetLocks]),
     received: &[Promise],
 ) -> Result<(usize, Vec<u64>), String> {
     let mut first = None;

@@ -35,11 +35,16 @@ pub enum Protocol {
     Mpcp,
     /// The same, first come, first served: who has it gives way only to those with locks that requested theirs earlier.
     Fmlp,
+    /// Its users are below budgets in the order of priorities. Who has it is not preempted by tasks of its own node, and its budget has the priority of the most
+    /// urgent user's. A budget that ends meanwhile is overrun, and the next one is that much shorter.
+    Hsrp,
+    /// The same; but it is requested only while the budget has enough left for the section: otherwise with the next budget.
+    Sirap,
 }
 
 impl Protocol {
     /// As in plans.
-    pub const NAMES: [(&'static str, Self); 9] = [
+    pub const NAMES: [(&'static str, Self); 11] = [
         ("none", Self::None),
         ("inheritance", Self::Inheritance),
         ("ceiling", Self::Ceiling),
@@ -49,6 +54,8 @@ impl Protocol {
         ("mrsp", Self::Mrsp),
         ("mpcp", Self::Mpcp),
         ("fmlp+", Self::Fmlp),
+        ("hsrp", Self::Hsrp),
+        ("sirap", Self::Sirap),
     ];
 
     /// As in plans.
@@ -69,6 +76,11 @@ impl Protocol {
     /// It may have users on several CPUs.
     pub fn is_between_cpus(self) -> bool {
         self.spins() || self.suspends()
+    }
+
+    /// The budgets above its users know of it.
+    pub fn is_between_budgets(self) -> bool {
+        matches!(self, Self::Hsrp | Self::Sirap)
     }
 
     /// It keeps jobs from requests or from their begin by who uses which locks.

@@ -5,6 +5,7 @@ use super::state::Resolver;
 use crate::model::shape::Shape;
 use crate::model::{Child, Load, Lock, Plan, Protocol, Section, Work};
 use crate::policies;
+use crate::policies::reservation::{Replenishment, ServerRules};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
 use crate::text::tree::{closest, listed, Collector, Fields, Table, Value};
@@ -195,6 +196,35 @@ impl Plan {
         (policy.name == "fixed-priority" && alone).then_some(node)
     }
 
+    /// The edge with the budget that a task runs on, where that knows of its locks: the task's own, or that of the `fixed-priority` node of tasks alone that it is
+    /// directly below; in the order of priorities, and replenished at the end of periods.
+    pub fn budget_above(&self, shape: &Shape, task: usize) -> Option<usize> {
+        let [own] = shape.task_parents[task][..] else { return None };
+        let above = self.edges[own].parent;
+        let edge = match policies::by_number(self.nodes[above].policy)?.name {
+            "fixed-priority" => {
+                let alone = |edge: &usize| {
+                    matches!(self.edges[*edge].child, Child::Task(_)) && !shape.moves(self, *edge)
+                };
+                let [edge] = shape.parents[above][..] else { return None };
+                shape.children[above].iter().all(alone).then_some(edge)?
+            }
+            _ => own,
+        };
+        let node = self.edges[edge].parent;
+        let policy = policies::by_number(self.nodes[node].policy)?;
+        let rules = ServerRules::of(self, node);
+        let known = matches!(rules.replenishment, Replenishment::Hard | Replenishment::Periodic);
+        let fits = policy.name == "reservation" && rules.priority.is_some() && known && !rules.grows;
+        (fits && who_moves(self, shape, node).is_none()).then_some(edge)
+    }
+
+    /// The priority of that budget.
+    pub fn budget_priority(&self, shape: &Shape, task: usize) -> Option<u64> {
+        let edge = &self.edges[self.budget_above(shape, task)?];
+        Some(edge.params[ServerRules::of(self, edge.parent).priority?])
+    }
+
     /// The locks that jobs of a task hold at some time.
     pub fn locks_of(&self, task: usize) -> BTreeSet<usize> {
         self.tasks[task].load.as_ref().map_or_else(BTreeSet::new, Load::locks)
@@ -234,6 +264,9 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
             continue;
         }
         one_cpu(plan, shape, lock, &users, faults);
+        if lock.protocol.is_between_budgets() {
+            below_budgets(plan, shape, lock, &users, faults);
+        }
         if lock.protocol.has_ceilings() {
             one_node(plan, shape, lock, &users, faults);
         }
@@ -304,6 +337,42 @@ pub fn who_moves<'a>(plan: &'a Plan, shape: &Shape, node: usize) -> Option<&'a s
     Some(plan.item_name(plan.edges[*moving].child))
 }
 
+/// Each user is below a budget in the order of priorities, all of them below one node, and its sections fit in a budget.
+fn below_budgets(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mut Vec<Fault>) {
+    let node = |task: usize| plan.budget_above(shape, task).map(|edge| plan.edges[edge].parent);
+    let first = users.first().and_then(|task| node(*task));
+    for task in users.iter().filter(|task| plan.is_first_of_set(**task)) {
+        let (name, spot) = (&plan.tasks[*task].name, plan.tasks[*task].spot);
+        let fault = |rule, message| {
+            Fault::new(rule, spot, format!("`{name}` uses lock `{}`: {message}", lock.name))
+                .other(lock.spot, "the lock")
+        };
+        let budget = plan.budget_above(shape, *task);
+        let Some(edge) = budget.filter(|edge| Some(plan.edges[*edge].parent) == first) else {
+            let message = match budget.and(first) {
+                Some(node) => format!("all its users are below `{}`", plan.nodes[node].name),
+                None => "its users have a budget, or are directly below a `fixed-priority` node of tasks alone that has one; and its `reservation` \
+                         node has `order = \"fixed-priority\"` and `replenishment = \"hard\"` or \"periodic\", and no `gain`"
+                    .into(),
+            };
+            let fault = fault("lock_needs_budgets_by_priority", message).value(lock.protocol.name());
+            faults.push(fault.hint("protocol = \"inheritance\" is for tasks anywhere on one CPU"));
+            continue;
+        };
+        let budget_ns = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)
+            .and_then(policies::budget_and_period)
+            .map_or(u64::MAX, |(budget, _)| plan.edges[edge].params[budget]);
+        let sections = plan.tasks[*task].load.as_ref().map_or(&[][..], |load| load.sections());
+        if let Some(length_ns) =
+            sections.iter().map(|section| section.length_ns).max().filter(|ns| *ns > budget_ns)
+        {
+            let message = "a section is longer than the budget".to_string();
+            let fault = fault("section_must_fit_the_budget", message).value(show_time(length_ns));
+            faults.push(fault.bound(show_time(budget_ns)));
+        }
+    }
+}
+
 /// Ceilings compare priorities or deadlines of one node.
 fn one_node(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mut Vec<Fault>) {
     let wanted = if lock.protocol == Protocol::Srp { "edf" } else { "fixed-priority" };
@@ -344,7 +413,7 @@ fn circles(plan: &Plan, faults: &mut Vec<Fault>) {
         let sections = task.load.as_ref().map_or(&[][..], |load| load.sections());
         let waits = sections.iter().filter(|section| {
             let protocol = plan.locks[section.lock].protocol;
-            !protocol.has_ceilings() && !protocol.is_between_cpus()
+            !protocol.has_ceilings() && !protocol.is_between_cpus() && !protocol.is_between_budgets()
         });
         waits.map(Section::critical).collect()
     };

@@ -15,6 +15,10 @@
 //! With MPCP and FMLP+ who requests such a lock while another one has it blocks, as if it slept, and is woken with the lock. Who has one
 //! is boosted: when the engine chooses another task directly below its node, it runs in the place of that; of several the first.
 //!
+//! With HSRP and SIRAP the budget above who requests a lock is asked, and orders itself by the ceiling until the lock is left: that is the engine's
+//! (rule 15 of policy/reservation.c). Where the budget has not enough left for a section of SIRAP, its rest is given up, and the engine decides again.
+//! Other tasks of the same node wait as if they were below a ceiling.
+//!
 //! A job within a region is played in the same way: whichever other task directly below the same node the engine chooses, who is in the
 //! region runs in its place until that ends. So there is at most one in each node, and the nodes above go on as they would: a budget
 //! that ends, ends, and the region goes on with the next one. A region has begun when 1 ns of it is done: a job that comes at the time of its begin
@@ -44,6 +48,8 @@ enum Waits {
     Helps(u32),
     /// It is suspended until it has the lock.
     Suspends,
+    /// For its next budget.
+    Skips,
 }
 
 impl Simulation {
@@ -61,7 +67,7 @@ impl Simulation {
             loop {
                 worker = match self.waits_for(worker, cpu, now) {
                     Waits::Never => break,
-                    Waits::Spins => {
+                    Waits::Spins | Waits::Skips => {
                         let c = &mut self.cpus[cpu as usize];
                         (c.worker, c.end_ns) = (0, NEVER);
                         return self.calls_for_help(before);
@@ -151,7 +157,18 @@ impl Simulation {
             return Waits::For(other, None);
         }
         let task = &mut self.tasks[index as usize];
-        let need = locks.request(index, !task.started, task.script.as_deref_mut());
+        let mut need = locks.request(index, !task.started, task.script.as_deref_mut());
+        while let (Need::Budget(ceiling, length_ns), Some(script)) = (need, task.script.as_deref_mut()) {
+            let id = self.first_task + index;
+            if let Err(refused) = self.graph.begin_section(id, ceiling, length_ns, now) {
+                debug_assert_eq!(refused.name(), "section_beyond_budget");
+                let _ = self.graph.skip_to_next_budget(id, now); // nothing may be left of it already
+                self.kicked.mark(cpu);
+                return Waits::Skips;
+            }
+            locks.enter(index, script);
+            need = locks.request(index, false, Some(script));
+        }
         if let Need::Lock(holder, lock) | Need::Spin(holder, lock) | Need::Suspend(holder, lock) = need {
             let helps = locks.is_helped(holder).is_some();
             if !std::mem::replace(&mut task.waits, true) {
@@ -198,6 +215,9 @@ impl Simulation {
         let Some(left) = locks.leave(index, script) else { return false };
         task.left_ns = script.left_ns();
         let goes_on = !script.is_done();
+        if left.budget {
+            let _ = self.graph.end_section(self.first_task + index, now); // the engine ends one that has overrun a whole budget
+        }
         for index in left.awake {
             self.graph.wake(self.first_task + index, now);
         }

@@ -30,6 +30,7 @@
 //! **By wall time** interrupts come off the budgets that they meet. Where the plan has interrupts nothing is sure of such a
 //! budget; with a gain it may grow, and nothing bounds what it takes from those of lower priority.
 
+use crate::demand::budget_locks::BudgetLocks;
 use crate::demand::jobs::{awake, budgets_when, job};
 use crate::demand::overheads::Overheads;
 use crate::share::{self, Share};
@@ -116,7 +117,7 @@ pub fn by_priority(
     plan: &Plan,
     shape: &Shape,
     (edges, at, way): (&[usize], usize, ServerRules),
-    servers: &[Task],
+    (servers, locks): (&[Task], &[BudgetLocks]),
     supply: &Supply,
 ) -> Result<Vec<u64>, String> {
     if edges.len() > SERVERS_MAX {
@@ -142,9 +143,10 @@ pub fn by_priority(
             Response::Within(ns) if ns <= own.deadline_ns => found.push(ns),
             Response::Within(ns) => {
                 return Err(format!(
-                    "the budget of `{name}` may be there only {} after its period begins, later than {}",
+                    "the budget of `{name}` may be there only {} after its period begins, later than {}{}",
                     show_time(ns),
-                    show_time(own.deadline_ns)
+                    show_time(own.deadline_ns),
+                    locks[place].words(plan)
                 ))
             }
             Response::Unbounded | Response::TooLong => {
