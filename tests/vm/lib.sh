@@ -66,16 +66,17 @@ list_of() {
 places() {
 	[ "$(list_of threads | grep -c '"name":')" = "$1" ]
 }
-# together LAUNCH N LEAD: LAUNCH starts meters, which begin at $at, and adds their numbers to $meters. Returns when it is not yet that time,
-# and N of their threads have their places; where LEAD ms are too short for that, all over with more.
+# together LAUNCH LEAD COMMAND...: LAUNCH starts meters, which begin at $at, and adds their numbers to $meters. Returns when it is not yet
+# that time, and COMMAND has succeeded, as `places 3`; where LEAD ms are too short for that, all over with more.
 together() {
-	lead=$3
+	launch=$1 lead=$2
+	shift 2
 	while
 		at_ms=$(($(now_ms) + lead)) meters=
 		# shellcheck disable=SC2034 # for LAUNCH
 		at=${at_ms}ms
-		"$1"
-		awaits places "$2"
+		"$launch"
+		awaits "$@"
 		[ "$(now_ms)" -ge $at_ms ] && [ "$lead" -lt 100000 ]
 	do
 		# shellcheck disable=SC2086 # a list

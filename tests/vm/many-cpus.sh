@@ -27,7 +27,11 @@ launch() {
 		case $tasks in *$shared*) of $shared meter hogs --name $shared --count 3 ;; esac
 	done
 }
-together launch $named 12000
+# ready: all that the plan names have their places, and of the other hogs each has its name
+ready() {
+	places $named && [ "$(cat /proc/[0-9]*/comm | grep -c '^hog[01]$')" = 6 ]
+}
+together launch 12000 ready
 # shellcheck disable=SC2086 # a list
 wait $meters
 for task in $tasks; do

@@ -12,7 +12,7 @@ service() {
 	meter service --name short --budget 2ms --hogs 4 --start "$at" --time 6s --segments /out/short.csv >/out/short.meter &
 	meters=$!
 }
-together service 1 3000
+together service 3000 places 1
 wait "$meters"
 say short "$(cat /out/short.meter)"
 settled older-held

@@ -63,7 +63,7 @@ spins() {
 		meters="$meters $!"
 	done
 }
-together spins 2 2000
+together spins 2000 places 2
 until [ "$(now_ms)" -ge "$at_ms" ]; do
 	sleep 0.1
 done
