@@ -11,11 +11,11 @@ for shared in pair couple; do
 	grep -q "tasks.$shared" "$1" || continue
 	tasks="$tasks $shared" named=$((named + 3))
 done
-# of TASK COMMAND...: a meter
+# of TASK COMMAND...: a meter, for 8 s, of which the host may take some
 of() {
 	task=$1
 	shift
-	"$@" --start "$at" --time 4s >"/out/$task.meter" &
+	"$@" --start "$at" --time 8s >"/out/$task.meter" &
 	meters="$meters $!"
 }
 launch() {

@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let [path, troubles @ ..] = words.as_slice() else { bail!("usage: fault PLAN TROUBLE...") };
     let cpus = std::thread::available_parallelism()?.get() as u32;
     // Longer than a busy host keeps a virtual CPU waiting, which the kernel takes for a fault.
-    let mut kernel = Kernel::load(Options { cpus, watchdog_ms: 10_000, ..Options::default() })?;
+    let mut kernel = Kernel::load(Options { cpus, watchdog_ms: 8_000, ..Options::default() })?;
     for trouble in troubles {
         let path = if trouble == "lost" || trouble == "loop" { shared(path)? } else { path.into() };
         let plan = Plan::load_with(&path, tierce_plan::Options { cpus });

@@ -692,9 +692,12 @@ fn many_cpus_128() {
         let hogs = report.tasks.iter().filter(|task| task.name.starts_with(who));
         let used: Vec<u64> = hogs.map(|task| task.cpu_ns).collect();
         let both = used.iter().sum::<u64>() as f64 / boot.number(who, "/wall_ns");
-        println!("{who}: {both:.3} CPUs, {used:?}");
+        // Who stands still at the end ends later, with more.
+        let kernel = boot.number(who, "/kernel_cpu_ns") / boot.number(who, "/wall_ns");
+        println!("{who}: {both:.3} CPUs, the kernel says {kernel:.3}, {used:?}");
         assert!(
-            (0.5..2.2).contains(&both) && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
+            (0.5..f64::max(2.2, 1.2 * kernel)).contains(&both)
+                && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
             "{used:?}"
         );
     }

@@ -127,14 +127,13 @@ fn ctrl_c_ends_the_reading_with_what_was_read() {
     assert!(made.status.success(), "{}", text(&made));
     let written = folder.tierce(&["recording", "write", "long.trace", "-o", "long.dat"]);
     assert!(written.status.success(), "{}", text(&written));
-    // It may be ended before it has read anything, and says so.
-    let out =
-        (0..50).map(|_| ended_while_it_reads(&folder)).find(|out| !text(out).contains("reading_was_ended"));
-    let out = out.expect("it reads something, once");
+    // It may be ended before it has read anything, and says so; or, on a busy machine, when it has read all.
+    let is_early = |out: &Output| text(out).contains("ended early: only the ");
+    let out = (0..50).map(|_| ended_while_it_reads(&folder)).find(is_early);
+    let out = out.expect("it is ended while it reads, once");
     let said = text(&out);
     let found = serde_json::from_slice::<Value>(&out.stdout).unwrap_or_else(|why| panic!("{why}: {said}"));
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("ended early: only the "), "{said}");
     let length_ns = found["length_ns"].as_u64().unwrap();
     assert!(length_ns < 900_000_000_000, "{length_ns} ns");
 }
