@@ -16,6 +16,18 @@ say() {
 state() {
 	cat /sys/kernel/sched_ext/state
 }
+# is_state STATE
+is_state() {
+	[ "$(state)" = "$1" ]
+}
+# awaits COMMAND...: repeats it until it succeeds, for at most 60 s; does it?
+awaits() {
+	awaits_until_ms=$(($(now_ms) + 60000))
+	until "$@" 2>/dev/null; do
+		[ "$(now_ms)" -lt $awaits_until_ms ] || return 1
+		sleep 0.1
+	done
+}
 
 # host_turns USR1|USR2: those of virtual CPUs are as long as the tick, or fine (guest/init.c); nothing on a machine without turns
 host_turns() {
@@ -45,6 +57,55 @@ finish() {
 	kill "-${1:-TERM}" "$loader"
 	wait "$loader"
 	say "$name-end" "{\"code\":$?,\"state\":\"$(state)\"}"
+}
+# list_of LIST: that list of the plan's state, as `tierce status --json` prints it
+list_of() {
+	tierce status --json | sed -n "/\"$1\": \\[\$/,/^  \\]/p"
+}
+# places N: so many threads have a place that the plan names
+places() {
+	[ "$(list_of threads | grep -c '"name":')" = "$1" ]
+}
+# together LAUNCH LEAD COMMAND...: LAUNCH starts meters, which begin at $at, and adds their numbers to $meters. Returns when it is not yet
+# that time, and COMMAND has succeeded, as `places 3`; where LEAD ms are too short for that, all over with more.
+together() {
+	launch=$1 lead=$2
+	shift 2
+	while
+		at_ms=$(($(now_ms) + lead)) meters=
+		# shellcheck disable=SC2034 # for LAUNCH
+		at=${at_ms}ms
+		"$launch"
+		awaits "$@"
+		[ "$(now_ms)" -ge $at_ms ] && [ "$lead" -lt 100000 ]
+	do
+		# shellcheck disable=SC2086 # a list
+		kill $meters 2>/dev/null
+		# shellcheck disable=SC2086 # a list
+		wait $meters
+		awaits places 0
+		lead=$((lead * 2))
+	done
+}
+# number KEY [POOL]: of the kernel side, from the report in $kernel
+number() {
+	of=$kernel
+	[ -z "$2" ] || of=${of#*\""$2"\":}
+	of=${of#*\""$1"\":}
+	echo "${of%%[!0-9]*}"
+}
+# nothing_over NAME: a report, as /out/NAME.json; all nodes and edges in use are of the plan, or of a thread that is there
+nothing_over() {
+	tierce status --report --json >"/out/$1.json" || return
+	kernel=$(tr -d ' \n' <"/out/$1.json")
+	kernel=${kernel#*\"kernel\":}
+	for pool in nodes edges; do
+		[ "$(number $pool used)" = $(($(number $pool plan) + $(number threads))) ] || return
+	done
+}
+# settled NAME: waits until that is so; a thread that has just ended may hold its leaf for a moment. What is still so after that is a leak.
+settled() {
+	awaits nothing_over "$1"
 }
 # apply NAME PLAN [ARGUMENT...]: its exit code, and what it said
 apply() {

@@ -6,26 +6,37 @@
 
 last=$(sed 's/.*-//' /sys/devices/system/cpu/online)
 begin many "$1" --contention || exit
-at=$(in_ms 12000) # all are started and matched by then, also where the host has other work
-meter service --name audio --budget 2ms --start "$at" --time 4s >/out/audio.meter &
-meters=$!
-taskset -c 0 meter hogs --count 2 --start "$at" --time 4s >/out/first.meter &
-meters="$meters $!"
-taskset -c "$last" meter hogs --count 2 --start "$at" --time 4s >/out/last.meter &
-meters="$meters $!"
-meter hogs --count 2 --start "$at" --time 4s >/out/free.meter &
-meters="$meters $!"
-tasks="audio first last free"
+tasks="audio first last free" named=1
 for shared in pair couple; do
 	grep -q "tasks.$shared" "$1" || continue
-	meter hogs --name $shared --count 3 --start "$at" --time 4s >/out/$shared.meter &
-	meters="$meters $!"
-	tasks="$tasks $shared"
+	tasks="$tasks $shared" named=$((named + 3))
 done
+# of TASK COMMAND...: a meter, for 8 s, of which the host may take some
+of() {
+	task=$1
+	shift
+	"$@" --start "$at" --time 8s >"/out/$task.meter" &
+	meters="$meters $!"
+}
+launch() {
+	of audio meter service --name audio --budget 2ms
+	of first taskset -c 0 meter hogs --count 2
+	of last taskset -c "$last" meter hogs --count 2
+	of free meter hogs --count 2
+	for shared in pair couple; do
+		case $tasks in *$shared*) of $shared meter hogs --name $shared --count 3 ;; esac
+	done
+}
+# ready: all that the plan names have their places, and of the other hogs each has its name
+ready() {
+	places $named && [ "$(cat /proc/[0-9]*/comm | grep -c '^hog[01]$')" = 6 ]
+}
+together launch 12000 ready
 # shellcheck disable=SC2086 # a list
 wait $meters
 for task in $tasks; do
 	say "$task" "$(cat "/out/$task.meter")"
 done
 say last-cpu "$last"
+settled many-held
 finish TERM

@@ -4,24 +4,19 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# awaits COMMAND: repeats it until it succeeds, for at most 30 s
-awaits() {
-	tries=0
-	until "$@" 2>/dev/null || [ $tries -ge 300 ]; do
-		tries=$((tries + 1))
-		sleep 0.1
-	done
-}
 # shows TEXT: the plan's state has it
 shows() {
 	tierce status --json | tr -d ' \n' | grep -q "$1"
 }
-# has_thread TID, lacks_thread TID: so is the plan's state, whatever it says of that thread
-has_thread() {
-	shows "\"tid\":$1[,}]"
+# has_place TID, is_left_out TID, lacks_thread TID: so is the plan's state
+has_place() {
+	list_of threads | grep -qE "\"tid\": $1(,|\$)"
+}
+is_left_out() {
+	list_of left_out | grep -qE "\"tid\": $1(,|\$)"
 }
 lacks_thread() {
-	! has_thread "$1"
+	! shows "\"tid\":$1[,}]"
 }
 # is_called TID NAME: the thread runs its program
 is_called() {
@@ -65,14 +60,16 @@ begin security security.toml || exit
 # A forged name, until somebody fits better; then again.
 spin bob audio-evil
 evil=$!
-awaits has_thread $evil
+awaits has_place $evil
 status forged
 spin alice audio-1
 audio=$!
-awaits has_thread $audio
+awaits has_place $audio
+awaits is_left_out $evil
 status preferred
 ended $audio
 awaits shows '"left_out":\[\]'
+awaits has_place $evil
 status again
 kill $evil
 say names "{\"evil\":$evil,\"audio\":$audio}"
@@ -87,10 +84,10 @@ awaits is_called $borrowed sure-x
 status sure-forged
 spin alice sure-1
 sure=$!
-awaits has_thread $sure
+awaits has_place $sure
 status sure
+say users "{\"sure\":$sure,\"euid\":$(awk '/^Uid:/ { print $3 }' /proc/$borrowed/status)}"
 kill $evil $borrowed
-say users "{\"sure\":$sure,\"euid\":$(awk '/^Uid:/ { print $3 }' /proc/$borrowed/status 2>/dev/null || echo 0)}"
 
 # A path is not a program: in a mount namespace of his own bob has his program at any path.
 su bob -c 'cp /opt/sure-program /tmp/own; exec unshare -U -r -m sh -c "mount --bind /tmp/own /opt/program && exec /opt/program spin --name own --time 300s"' \
@@ -102,7 +99,7 @@ status mounted
 kill $own
 spin bob rightly /opt/program
 rightly=$!
-awaits has_thread $rightly
+awaits has_place $rightly
 status program
 kill $rightly
 say programs "{\"own\":$own,\"rightly\":$rightly}"
@@ -111,13 +108,13 @@ say programs "{\"own\":$own,\"rightly\":$rightly}"
 spin alice service
 service=$!
 echo $service >/sys/fs/cgroup/system.slice/service/cgroup.procs
-awaits has_thread $service
+awaits has_place $service
 status service
 say services $service
 # The file that root has checked, and another at its path.
 spin alice checked /opt/checked
 checked=$!
-awaits has_thread $checked
+awaits has_place $checked
 status checked
 ended $checked
 mv /opt/unchecked /opt/checked
@@ -135,7 +132,7 @@ echo $unit >"$users/app.slice/audio.service/cgroup.procs"
 awaits is_called $unit unit
 status unit-forged
 echo $unit >/sys/fs/cgroup/system.slice/audio.service/cgroup.procs
-awaits has_thread $unit
+awaits has_place $unit
 status unit
 kill $unit
 say units $unit
@@ -171,7 +168,7 @@ done
 awaits shows '"uid":"1002"'
 spin carol each-carol
 carol=$!
-awaits has_thread $carol
+awaits is_left_out $carol
 status each
 at=0
 for tid in $each; do
@@ -180,6 +177,7 @@ for tid in $each; do
 done
 awaits shows '"uid":"1003"'
 awaits shows '"left_out":\[\]'
+awaits has_place $carol
 status each-again
 # shellcheck disable=SC2086 # several numbers
 kill $carol $each 2>/dev/null
@@ -192,6 +190,14 @@ report() {
 		asked=$((asked + 1))
 		sleep 1
 	done
+}
+
+# all_have_come: each of the crowd's threads has a leaf, or was refused one
+all_have_come() {
+	report crowd
+	kernel=$(tr -d ' \n' </out/crowd.json)
+	kernel=${kernel#*\"kernel\":}
+	[ $(($(number threads) + $(number crowded))) -gt 10000 ]
 }
 
 # few_are_left: of the crowd's threads nearly all have given their leaves back
@@ -214,8 +220,7 @@ while [ "$(threads_of $crowd)" -lt 10001 ] && [ $tries -lt 600 ]; do
 	tries=$((tries + 1))
 	sleep 0.5
 done
-sleep 2
-report crowd
+awaits all_have_come
 spin alice late
 late=$!
 awaits is_called $late late

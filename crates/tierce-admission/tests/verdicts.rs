@@ -351,5 +351,5 @@ fn two_thousand_failures_are_told_soon() {
         "{}",
         &outline[outline.len() - 99..]
     );
-    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }

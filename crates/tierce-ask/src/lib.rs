@@ -284,10 +284,10 @@ mod tests {
         assert_eq!(own.totals().jobs, 2);
         assert!(own.done().is_some() && own.done().is_none());
         assert_eq!(own.change(&[mode("1ms/4ms")]).unwrap(), State::Granted);
-        let notice = own.told(Some(Duration::from_secs(10))).unwrap().unwrap();
+        let notice = own.told(Some(Duration::from_secs(60))).unwrap().unwrap();
         assert_eq!((notice.id, &notice.text[..]), (Some(7), "soon"));
         // Another mode, with another period.
-        let notice = own.told(Some(Duration::from_secs(10))).unwrap().unwrap();
+        let notice = own.told(Some(Duration::from_secs(60))).unwrap().unwrap();
         assert_eq!((notice.what, own.mode()), (What::Changed, Some(&Mode::parse("1ms/8ms", 1).unwrap())));
         assert!(own.told(Some(Duration::ZERO)).unwrap().is_none());
         own.cancel().unwrap();

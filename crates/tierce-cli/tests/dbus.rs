@@ -83,7 +83,7 @@ impl Bus {
     fn wait_for(&self, file: &str) {
         let begun = Instant::now();
         while !self.folder.join(file).exists() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{file} is not there");
+            assert!(begun.elapsed() < Duration::from_secs(60), "{file} is not there");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -95,7 +95,7 @@ impl Bus {
             if is(&said) {
                 return;
             }
-            assert!(begun.elapsed() < Duration::from_secs(30), "{what}: {said}");
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what}: {said}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -104,7 +104,7 @@ impl Bus {
     fn eventually(&self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !is(self) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{what}: not within 30 s");
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not within 60 s");
             std::thread::sleep(Duration::from_millis(200));
         }
     }

@@ -45,10 +45,12 @@ match = { comm = "nobody" }
 /// Two threads called `audio`, a third of a real-time class; then what the plan would do, and the plan itself for a while.
 const LINES: &str = r#"
 tierce doctor --json; echo "doctor $?"
-printf '#!/bin/sh\nsleep 60; :\n' >audio; chmod +x audio
-./audio & ./audio & meter cyclic --name audio --policy fifo:5 --period 100ms --time 60s >/dev/null &
-for _ in $(seq 100); do [ "$(cat /proc/[0-9]*/comm | grep -c '^audio$')" -ge 3 ] && break; sleep 0.1; done
-sleep 0.5
+printf '#!/bin/sh\nsleep 600; :\n' >audio; chmod +x audio
+./audio & ./audio & meter cyclic --name audio --policy fifo:5 --period 100ms --time 600s >/dev/null &
+for _ in $(seq 600); do
+    cat /proc/[0-9]*/stat | awk '$2 == "(audio)" { n++; fifo += $41 == 1 } END { exit !(n >= 3 && fifo) }' && break
+    sleep 0.1
+done
 cat >plan.toml <<'END'
 PLAN
 END

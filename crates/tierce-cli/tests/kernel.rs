@@ -91,7 +91,8 @@ impl Boot {
         assert_eq!(self.got(&format!("{run}-end")), &json!({ "code": 0, "state": "disabled" }), "{said}");
     }
 
-    /// Every node and edge is one of the plan or of a thread that is there.
+    /// Every node and edge is one of the plan or of a thread that is there: at the end of a plan where time is counted in instructions,
+    /// elsewhere when a script has waited for that (`settled`).
     fn assert_no_leak(&self, run: &str) {
         let kernel = &self.json(run)["kernel"];
         let number = |pointer: &str| kernel.pointer(pointer).and_then(Value::as_u64).unwrap();
@@ -660,7 +661,7 @@ fn who_gets_the_lock_runs_at_once(boot: &Boot) {
 fn many_cpus(cpus: u32, plan: &str) -> Boot {
     let boot = Boot::run(&format!("many-cpus.sh {plan}"), cpus, "7.0.13", None, &[plan]);
     boot.assert_ended("many");
-    boot.assert_no_leak("many");
+    boot.assert_no_leak("many-held");
     assert_eq!(boot.got("last-cpu"), cpus - 1);
     let share = |who: &str| boot.number(who, "/kernel_cpu_ns") / boot.number(who, "/wall_ns");
     let shares = ["audio", "first", "last", "free"].map(share);
@@ -691,9 +692,12 @@ fn many_cpus_128() {
         let hogs = report.tasks.iter().filter(|task| task.name.starts_with(who));
         let used: Vec<u64> = hogs.map(|task| task.cpu_ns).collect();
         let both = used.iter().sum::<u64>() as f64 / boot.number(who, "/wall_ns");
-        println!("{who}: {both:.3} CPUs, {used:?}");
+        // Who stands still at the end ends later, with more.
+        let kernel = boot.number(who, "/kernel_cpu_ns") / boot.number(who, "/wall_ns");
+        println!("{who}: {both:.3} CPUs, the kernel says {kernel:.3}, {used:?}");
         assert!(
-            (0.5..2.2).contains(&both) && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
+            (0.5..f64::max(2.2, 1.2 * kernel)).contains(&both)
+                && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
             "{used:?}"
         );
     }
@@ -862,7 +866,7 @@ fn older_kernel() {
     let release = boot.got("release").as_str().unwrap();
     assert!(release.starts_with("6.18."), "{release}");
     boot.assert_ended("older");
-    boot.assert_no_leak("older");
+    boot.assert_no_leak("older-held");
     let segments = boot.segments("short");
     let (from_ns, to_ns) = (segments[0].0, segments[segments.len() - 1].1);
     let (mut list, budget_ns) = periods(&boot.out.join("older.trace"), "short", from_ns, to_ns);
@@ -1351,7 +1355,7 @@ fn trouble() {
         &["two-cpus.toml", "tiny.toml", &fault],
         &[program.to_str().unwrap()],
     );
-    for run in ["before", "after", "trouble"] {
+    for run in ["before", "after", "trouble-held"] {
         boot.assert_no_leak(run);
     }
     for storm in ["storm", "crowd"] {

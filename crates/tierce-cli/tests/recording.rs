@@ -1,6 +1,8 @@
 //! `tierce recording` and `tierce design plan`, as a user calls them: on files that the real trace-cmd and perf have recorded, and on
 //! what is refused.
 
+mod common;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -117,14 +119,6 @@ fn what_is_refused() {
     }
 }
 
-/// The process ends no more when it is sent a SIGINT, but hears of it.
-fn hears_of_ctrl_c(process: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
-    caught >> (libc::SIGINT - 1) & 1 == 1
-}
-
 #[test]
 fn ctrl_c_ends_the_reading_with_what_was_read() {
     let folder = Folder::new("early");
@@ -133,14 +127,13 @@ fn ctrl_c_ends_the_reading_with_what_was_read() {
     assert!(made.status.success(), "{}", text(&made));
     let written = folder.tierce(&["recording", "write", "long.trace", "-o", "long.dat"]);
     assert!(written.status.success(), "{}", text(&written));
-    // It may be ended before it has read anything, and says so.
-    let out =
-        (0..50).map(|_| ended_while_it_reads(&folder)).find(|out| !text(out).contains("reading_was_ended"));
-    let out = out.expect("it reads something, once");
+    // It may be ended before it has read anything, and says so; or, on a busy machine, when it has read all.
+    let is_early = |out: &Output| text(out).contains("ended early: only the ");
+    let out = (0..50).map(|_| ended_while_it_reads(&folder)).find(is_early);
+    let out = out.expect("it is ended while it reads, once");
     let said = text(&out);
     let found = serde_json::from_slice::<Value>(&out.stdout).unwrap_or_else(|why| panic!("{why}: {said}"));
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("ended early: only the "), "{said}");
     let length_ns = found["length_ns"].as_u64().unwrap();
     assert!(length_ns < 900_000_000_000, "{length_ns} ns");
 }
@@ -154,12 +147,6 @@ fn ended_while_it_reads(folder: &Folder) -> Output {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let began = std::time::Instant::now();
-    while !hears_of_ctrl_c(child.id()) {
-        assert!(began.elapsed().as_secs() < 120, "it does not read");
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    // SAFETY: the process is ours, and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    common::ctrl_c(&child);
     child.wait_with_output().unwrap()
 }

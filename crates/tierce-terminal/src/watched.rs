@@ -1,14 +1,19 @@
 //! Work that does not look at the terminal itself.
 
 use crate::{Progress, Stop, Unit};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{sync_channel, RecvTimeoutError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two looks at the work.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// How long work that is asked to end may take to do so.
+/// CPU time that work which is asked to end may take to do so: on a busy machine it comes slowly.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long that may last.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What came of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,12 +40,17 @@ pub fn watched<T: Send + 'static>(
 ) -> Watched<T> {
     let stop = Stop::watch();
     let (sender, receiver) = sync_channel(1);
+    let number = Arc::new(AtomicI32::new(0));
+    let own = number.clone();
     let thread = std::thread::Builder::new().name("work".into()).spawn(move || {
+        // SAFETY: no arguments, cannot fail.
+        own.store(unsafe { libc::gettid() }, Ordering::Relaxed);
         let _ = sender.send(work());
     });
     let thread = thread.expect("there are threads left");
     let unknown = Progress::unknown(words);
-    let (mut known, mut ended) = (None, None::<Instant>);
+    let had = || cpu_time(number.load(Ordering::Relaxed));
+    let (mut known, mut ended) = (None, None::<(Instant, Duration)>);
     loop {
         match receiver.recv_timeout(SLICE) {
             Ok(found) if ended.is_some() => return Watched::Early(found),
@@ -60,10 +70,21 @@ pub fn watched<T: Send + 'static>(
         match ended {
             None if stop.asked() => {
                 end();
-                ended = Some(Instant::now());
+                ended = Some((Instant::now(), had()));
             }
-            Some(since) if since.elapsed() > GRACE => return Watched::Nothing,
-            _ => {}
+            Some((since, before)) => {
+                if had().saturating_sub(before) > GRACE || since.elapsed() > PATIENCE {
+                    return Watched::Nothing;
+                }
+            }
+            None => {}
         }
     }
+}
+
+/// CPU time of a thread of this process; 0 if it has ended.
+fn cpu_time(thread: i32) -> Duration {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).unwrap_or_default();
+    let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
 }

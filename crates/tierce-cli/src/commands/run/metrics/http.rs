@@ -69,7 +69,7 @@ mod tests {
 
     fn ask(address: std::net::SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(request).unwrap();
+        let _ = stream.write_all(request); // who is too slow is hung up on
         let mut text = String::new();
         let _ = stream.read_to_string(&mut text); // who says too much may be cut off
         text
@@ -80,9 +80,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || serve(&listener, &|| Ok("# EOF\n".into())));
-        let first = |text: &str| text.lines().next().unwrap_or_default().to_string();
-        let got = ask(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert_eq!(first(&got), "HTTP/1.1 200 OK");
+        // This thread may be slower than the server's patience is long, but not again and again.
+        let says = |request: &[u8], status: &str| {
+            let mut all = (0..5).map(|_| ask(address, request));
+            all.find(|text| text.lines().next() == Some(status)).unwrap_or_else(|| panic!("never {status}"))
+        };
+        let got = says(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK");
         assert!(got.contains("Content-Length: 6\r\n") && got.ends_with("\r\n\r\n# EOF\n"), "{got}");
         for (request, status) in [
             (&b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"[..], "200 OK"),
@@ -91,11 +94,11 @@ mod tests {
             (b"GET /metrics\r\n\r\n", "400 Bad Request"),
             (b"\xff\x00\r\n\r\n", "400 Bad Request"),
         ] {
-            assert_eq!(first(&ask(address, request)), format!("HTTP/1.1 {status}"));
+            says(request, &format!("HTTP/1.1 {status}"));
         }
         // Who says nothing, or too much, is hung up on, and the next one is served.
         drop(TcpStream::connect(address).unwrap());
         ask(address, &[b'x'; 3 * REQUEST_MAX]);
-        assert_eq!(first(&ask(address, b"GET /metrics HTTP/1.1\r\n\r\n")), "HTTP/1.1 200 OK");
+        says(b"GET /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK");
     }
 }
