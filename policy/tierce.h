@@ -86,8 +86,8 @@ enum tierce_message {
 	TIERCE_CONSTRAINT_BEGIN = 1, /* so much work (0, ns) until an absolute deadline (1, ns): yes or no? */
 	TIERCE_CONSTRAINT_END,	     /* it needs no more of that */
 	TIERCE_SECTION_BEGIN, /* it is to have a lock with that ceiling (0, a priority), for so much CPU time at most (1, ns; 0: any): now? */
-	TIERCE_SECTION_END,   /* it has left that lock */
-	TIERCE_SECTION_SKIP,  /* it waits for the next budget, in which it is to have the lock: the rest of this one is given up */
+	TIERCE_SECTION_END, /* it has left that lock */
+	TIERCE_SECTION_SKIP, /* it waits for the next budget, in which it is to have the lock: the rest of this one is given up */
 };
 
 /* Errors of control operations. */

@@ -229,7 +229,8 @@ static inline int budget_hears(u32 task, u32 cpu, u32 kind, u64 now)
 {
 	u32 edge = node_at(task)->first_parent, level;
 	int error = TIERCE_E_section_needs_budget_by_priority;
-	for (level = ZERO; edge && error == TIERCE_E_section_needs_budget_by_priority && level < TIERCE_PATH && CAN_LOOP; level++) {
+	for (level = ZERO; edge && error == TIERCE_E_section_needs_budget_by_priority && level < TIERCE_PATH && CAN_LOOP;
+	     level++) {
 		error = edge_at(edge)->state == TIERCE_WAITING ? error : policy_tell(edge, kind, now);
 		if (error == TIERCE_E_not_understood)
 			error = TIERCE_E_section_needs_budget_by_priority;

@@ -35,8 +35,9 @@ static inline void server_place(edge_t *x, u64 deadline_ns)
 {
 	if (reservation_is_held(x))
 		return;
-	x->reservation.deadline_ns =
-	    x->variant & RESERVATION_BY_PRIORITY ? 2 * (RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY]) + 1 : deadline_ns;
+	x->reservation.deadline_ns = x->variant & RESERVATION_BY_PRIORITY
+					 ? 2 * (RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY]) + 1
+					 : deadline_ns;
 }
 
 /* A period has begun: the budget, less debt, is promised until its end. */

@@ -758,7 +758,7 @@ fn reservation_rule_15_locks_below_a_budget() {
 
 /// The task is below a node that is below the budget, and leaves its lock while that waits.
 #[test]
-fn reservation_rule_15_from_further_below() {
+fn a_lock_further_below_a_budget() {
     let (mut w, top) = World::one("reservation", kind("fixed-priority", "hard"));
     let inner = w.node("fixed-priority", NONE);
     let outer = w.under(top, inner, ranked(2, 10, 1));
