@@ -72,12 +72,10 @@ pub fn watched<T: Send + 'static>(
                 end();
                 ended = Some((Instant::now(), had()));
             }
-            Some((since, before)) => {
-                if had().saturating_sub(before) > GRACE || since.elapsed() > PATIENCE {
-                    return Watched::Nothing;
-                }
+            Some((since, before)) if had().saturating_sub(before) > GRACE || since.elapsed() > PATIENCE => {
+                return Watched::Nothing;
             }
-            None => {}
+            _ => {}
         }
     }
 }

@@ -111,16 +111,7 @@ impl Locks {
                 };
             }
         }
-        for (task, found) in spin_locks::found(plan, shape) {
-            waiting[task] = found
-                .map_or_else(Waiting::Unknown, |(spinning, blocking)| Waiting::Spins(spinning, blocking));
-        }
-        for (task, found) in suspending_locks::found(plan, shape) {
-            waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Suspends);
-        }
-        for (task, found) in budget_locks::beside_users(plan, shape) {
-            waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Within);
-        }
+        between(plan, shape, &mut waiting);
         Self { waiting, budgets: budget_locks::found(plan, shape) }
     }
 
@@ -280,6 +271,20 @@ impl Locks {
                 ))
             }
         }
+    }
+}
+
+/// Of users of locks between CPUs or budgets, and tasks beside them.
+fn between(plan: &Plan, shape: &Shape, waiting: &mut [Waiting]) {
+    for (task, found) in spin_locks::found(plan, shape) {
+        waiting[task] =
+            found.map_or_else(Waiting::Unknown, |(spinning, blocking)| Waiting::Spins(spinning, blocking));
+    }
+    for (task, found) in suspending_locks::found(plan, shape) {
+        waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Suspends);
+    }
+    for (task, found) in budget_locks::beside_users(plan, shape) {
+        waiting[task] = found.map_or_else(Waiting::Unknown, Waiting::Within);
     }
 }
 

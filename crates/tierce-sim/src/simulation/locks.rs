@@ -156,19 +156,9 @@ impl Simulation {
         if let Some(other) = locks.thresholds(index).find(has_begun) {
             return Waits::For(other, None);
         }
+        let Some(need) = self.requests(index, cpu, now) else { return Waits::Skips };
+        let Some(locks) = self.locks.as_mut() else { return Waits::Never };
         let task = &mut self.tasks[index as usize];
-        let mut need = locks.request(index, !task.started, task.script.as_deref_mut());
-        while let (Need::Budget(ceiling, length_ns), Some(script)) = (need, task.script.as_deref_mut()) {
-            let id = self.first_task + index;
-            if let Err(refused) = self.graph.begin_section(id, ceiling, length_ns, now) {
-                debug_assert_eq!(refused.name(), "section_beyond_budget");
-                let _ = self.graph.skip_to_next_budget(id, now); // nothing may be left of it already
-                self.kicked.mark(cpu);
-                return Waits::Skips;
-            }
-            locks.enter(index, script);
-            need = locks.request(index, false, Some(script));
-        }
         if let Need::Lock(holder, lock) | Need::Spin(holder, lock) | Need::Suspend(holder, lock) = need {
             let helps = locks.is_helped(holder).is_some();
             if !std::mem::replace(&mut task.waits, true) {
@@ -198,6 +188,25 @@ impl Simulation {
             self.tell(now, Kind::LockEnd, self.cpu_of(task), task, 0, 0);
         }
         Waits::Never
+    }
+
+    /// What a task needs to go on, with the locks that its budget says yes to; `None`: that says no, and the rest of it is given up.
+    fn requests(&mut self, index: u32, cpu: u32, now: u64) -> Option<Need> {
+        let locks = self.locks.as_mut()?;
+        let task = &mut self.tasks[index as usize];
+        let mut need = locks.request(index, !task.started, task.script.as_deref_mut());
+        while let (Need::Budget(ceiling, length_ns), Some(script)) = (need, task.script.as_deref_mut()) {
+            let id = self.first_task + index;
+            if let Err(refused) = self.graph.begin_section(id, ceiling, length_ns, now) {
+                debug_assert_eq!(refused.name(), "section_beyond_budget");
+                let _ = self.graph.skip_to_next_budget(id, now); // nothing may be left of it already
+                self.kicked.mark(cpu);
+                return None;
+            }
+            locks.enter(index, script);
+            need = locks.request(index, false, Some(script));
+        }
+        Some(need)
     }
 
     /// A task blocks until a lock is free.
