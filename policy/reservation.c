@@ -217,7 +217,8 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 static inline void reservation_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
-	section_ends(edge_at(edge));
+	if (why != TIERCE_MOVED) /* it is only set, or goes */
+		section_ends(edge_at(edge));
 }
 
 static inline bool reservation_earlier(u32 a, u32 b)

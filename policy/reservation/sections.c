@@ -65,6 +65,7 @@ static inline int section_skips(u32 edge, u64 now)
 		return TIERCE_E_section_needs_budget_by_priority;
 	if (rest <= 0)
 		return TIERCE_OK;
+	promise_ends(x);
 	x->forgiven_ns += (u64)rest;
 	x->reservation.remaining_ns -= rest;
 	port_trace(TIERCE_EV_forgive, x->cpu, edge, x->child, (u64)rest, now);

@@ -83,7 +83,7 @@ TIERCE_FN u64 server_ensure_budget(u32 edge, u32 why, u64 now)
 	edge_t *x = edge_at(edge);
 	u32 kind = x->variant & RESERVATION_KIND_MASK;
 	if ((kind == RESERVATION_PERIODIC || kind == RESERVATION_POLLING || why != TIERCE_RESTORED) && server_exhausted(edge) &&
-	    (kind == RESERVATION_SPORADIC || !server_refill_here(edge, now))) {
+	    !reservation_is_held(x) && (kind == RESERVATION_SPORADIC || !server_refill_here(edge, now))) {
 		x->flags |= EDGE_SPENT;
 		return server_refill_ns(edge);
 	}

@@ -746,13 +746,37 @@ fn reservation_rule_15_locks_below_a_budget() {
         w.run(20 * MS);
         assert_eq!(w.schedule(), "0 a, 1 idle, 10 a, 12 idle, 20 a", "{replenishment}");
 
+        // a lock stays when the budget is set, also while somebody else runs
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let a = w.task(top, "a", ranked(2, 10, 1));
+        let b = w.task(top, "b", ranked(1, 40, 2));
+        w.wake(a.task);
+        w.run(MS);
+        w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
+        w.rest();
+        w.run(2 * MS + 500 * US);
+        w.wake(b.task);
+        w.run(3 * MS);
+        assert_eq!((w.runs(0), w.remaining(a.edge)), ("b", -(500 * US as i64)));
+        w.graph.set(a.edge, ranked(2, 20, 1), w.now).unwrap();
+        w.rest();
+        w.run(4 * MS);
+        w.graph.end_section(a.task, w.now).unwrap();
+        w.rest();
+        w.run(12 * MS);
+        assert_eq!(w.schedule(), "0 a, 2.5 b, 3.5 a, 4 idle, 10 a, 11 idle", "{replenishment}");
+
         // who sleeps has left its lock
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let a = w.task(top, "a", ranked(2, 10, 1));
+        w.wake(a.task);
+        w.run(20 * MS);
         w.run(21 * MS);
         assert_eq!(w.graph.begin_section(a.task, 1, 0, w.now), Ok(()));
         w.sleep(a.task);
         w.wake(a.task);
         w.run(30 * MS);
-        assert_eq!(w.schedule(), "0 a, 1 idle, 10 a, 12 idle, 20 a, 21 a, 22 idle, 30 a");
+        assert_eq!(w.schedule(), "0 a, 2 idle, 10 a, 12 idle, 20 a, 21 a, 22 idle, 30 a");
     }
 }
 

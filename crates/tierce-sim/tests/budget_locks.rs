@@ -140,6 +140,14 @@ fn where_check_says_nothing() {
         found.contains("how `[machine] costs` add to what a budget is overrun by is not known"),
         "{found}"
     );
+    // Who has a lock with inheritance may run in place of another one, which has to be known.
+    let mixed = format!(
+        "[lock.m]\nprotocol = \"inheritance\"\n{}\n[node.set]\npolicy = \"fixed-priority\"\nunder.top = {{ budget = \"2ms\", period = \"10ms\", priority = 1 }}\n\
+         [task.first]\nunder.set = {{ priority = 2 }}\nload = {{ period = \"40ms\", work = \"1ms\", sections = [{{ lock = \"m\", length = \"1ms\" }}] }}",
+        text.replace("under.top = { budget = \"2ms\", period = \"10ms\", priority = 1 }", "under.set = { priority = 1 }")
+    );
+    let found = why(&mixed);
+    assert!(found.contains("there is lock `m` with protocol \"inheritance\""), "{found}");
     // `high` cannot have its budget within 1.2 ms, as `low` may have the lock for 1 ms.
     let late = text
         .replace("period = \"5ms\", priority = 2", "period = \"5ms\", deadline = \"1200us\", priority = 2");

@@ -13,7 +13,7 @@
 //!    X was had before it, and a budget gives up S at most once: so with Q' = Q − S there is U'·(t − 2·(T − Q')) − X at least, U' = Q'/T.
 //! 4. **Tasks of one node** wait once for a section of a less urgent one.
 //!
-//! A budget whose only task needs no more for each job ends within no section.
+//! A budget whose only task needs no more for each job ends within no section, if it comes in time; which rests on 2 with X.
 
 use crate::demand::jobs::{budgets_of_its_own, job_and_suspension, BudgetParams};
 use crate::demand::spin_locks::live_user;
@@ -97,11 +97,8 @@ pub fn found(plan: &Plan, shape: &Shape) -> Found {
         let why = trouble(plan);
         let Some(at) = ServerRules::of(plan, node).priority else { continue };
         let priority = |edge: usize| plan.edges[edge].params[at];
-        let own = |edge: usize, protocol| {
-            let own = outer.iter().filter(|one| one.edge == edge && one.protocol == protocol);
-            let most_ns = own.map(|one| one.held.length_ns).max();
-            most_ns.filter(|_| !covers(plan, edge)).unwrap_or(0)
-        };
+        let known =
+            |edge: usize, protocol| if covers(plan, edge) { 0 } else { longest_ns(&outer, edge, protocol) };
         for edge in shape.children[node].iter().copied() {
             let above = shape.children[node]
                 .iter()
@@ -113,10 +110,12 @@ pub fn found(plan: &Plan, shape: &Shape) -> Found {
                     && one.ceiling >= priority(edge)
             });
             let locks = BudgetLocks {
-                overrun_ns: own(edge, Protocol::Hsrp),
-                skipped_ns: own(edge, Protocol::Sirap),
+                overrun_ns: known(edge, Protocol::Hsrp),
+                skipped_ns: known(edge, Protocol::Sirap),
                 waits_for: behind.map(|one| one.held).max_by_key(|held| held.length_ns),
-                others_overrun_ns: above.map(|other| own(other, Protocol::Hsrp)).fold(0, u64::saturating_add),
+                others_overrun_ns: above
+                    .map(|other| longest_ns(&outer, other, Protocol::Hsrp))
+                    .fold(0, u64::saturating_add),
             };
             found.insert(edge, why.clone().map_or(Ok(locks), Err));
         }
@@ -124,10 +123,17 @@ pub fn found(plan: &Plan, shape: &Shape) -> Found {
     found
 }
 
-/// By how much a budget may be overrun.
+/// By how much a budget may be overrun, whether it comes in time or not.
 pub fn overrun_ns(plan: &Plan, shape: &Shape, edge: usize) -> u64 {
-    let found = found(plan, shape).remove(&edge).and_then(Result::ok);
-    found.map_or(0, |locks| locks.overrun_ns)
+    match plan.locks.iter().any(|lock| lock.protocol == Protocol::Hsrp) {
+        true => longest_ns(&outer_sections(plan, shape), edge, Protocol::Hsrp),
+        false => 0,
+    }
+}
+
+fn longest_ns(outer: &[Outer], edge: usize, protocol: Protocol) -> u64 {
+    let own = outer.iter().filter(|one| one.edge == edge && one.protocol == protocol);
+    own.map(|one| one.held.length_ns).max().unwrap_or(0)
 }
 
 /// Of each task directly below a node with users, in which others have such locks: for how long it waits, once; or why nothing is known.
@@ -149,7 +155,7 @@ pub fn beside_users(plan: &Plan, shape: &Shape) -> Vec<(usize, Result<Blocking, 
             _ => None,
         });
         let tasks: Vec<_> = tasks.collect();
-        let why = trouble(plan).or_else(|| suspending(plan, &tasks));
+        let why = trouble(plan).or_else(|| suspending(plan, &tasks)).or_else(|| other_protocol(plan, &tasks));
         for task in tasks {
             let urgency = plan.urgency(shape, task);
             let less = outer
@@ -221,4 +227,12 @@ fn suspending(plan: &Plan, tasks: &[usize]) -> Option<String> {
     let suspends = |load: &Load| matches!(load, Load::Phases(load) if load.phases.iter().any(|phase| matches!(phase, Phase::Suspend(_))));
     let task = tasks.iter().find(|task| plan.tasks[**task].load.as_ref().is_some_and(suspends))?;
     Some(format!("`{}` suspends itself: others may get locks meanwhile", plan.tasks[*task].name))
+}
+
+/// Who has a lock of another protocol may run in place of others.
+fn other_protocol(plan: &Plan, tasks: &[usize]) -> Option<String> {
+    let used = |task: &usize| plan.locks_of(*task);
+    let lock = tasks.iter().flat_map(used).find(|lock| !plan.locks[*lock].protocol.is_between_budgets())?;
+    let (name, protocol) = (&plan.locks[lock].name, plan.locks[lock].protocol.name());
+    Some(format!("beside users of locks that their budget knows of there is lock `{name}` with protocol \"{protocol}\""))
 }

@@ -203,8 +203,9 @@ impl Plan {
         let above = self.edges[own].parent;
         let edge = match policies::by_number(self.nodes[above].policy)?.name {
             "fixed-priority" => {
-                let alone = |edge: &usize| {
-                    matches!(self.edges[*edge].child, Child::Task(_)) && !shape.moves(self, *edge)
+                let alone = |edge: &usize| match self.edges[*edge].child {
+                    Child::Task(task) => shape.task_parents[task].len() == 1 && !shape.moves(self, *edge),
+                    _ => false,
                 };
                 let [edge] = shape.parents[above][..] else { return None };
                 shape.children[above].iter().all(alone).then_some(edge)?
@@ -340,7 +341,7 @@ pub fn who_moves<'a>(plan: &'a Plan, shape: &Shape, node: usize) -> Option<&'a s
 /// Each user is below a budget in the order of priorities, all of them below one node, and its sections fit in a budget.
 fn below_budgets(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mut Vec<Fault>) {
     let node = |task: usize| plan.budget_above(shape, task).map(|edge| plan.edges[edge].parent);
-    let first = users.first().and_then(|task| node(*task));
+    let first = users.iter().find_map(|task| node(*task));
     for task in users.iter().filter(|task| plan.is_first_of_set(**task)) {
         let (name, spot) = (&plan.tasks[*task].name, plan.tasks[*task].spot);
         let fault = |rule, message| {
@@ -351,7 +352,7 @@ fn below_budgets(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], fault
         let Some(edge) = budget.filter(|edge| Some(plan.edges[*edge].parent) == first) else {
             let message = match budget.and(first) {
                 Some(node) => format!("all its users are below `{}`", plan.nodes[node].name),
-                None => "its users have a budget, or are directly below a `fixed-priority` node of tasks alone that has one; and its `reservation` \
+                None => "its users have a budget, or are directly below a `fixed-priority` node that has one, and has only tasks, which have no other parent; and its `reservation` \
                          node has `order = \"fixed-priority\"` and `replenishment = \"hard\"` or \"periodic\", and no `gain`"
                     .into(),
             };
