@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tierce_analysis::locks::{Blocking, Held};
 use tierce_guarantee::{ratio, whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::ServerRules;
-use tierce_plan::{show_time, Child, Load, Phase, Plan, Protocol, Section, Shape};
+use tierce_plan::{policies, show_time, Child, Load, Phase, Plan, Protocol, Section, Shape};
 
 /// What locks are to a budget.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,6 @@ struct Outer {
     /// The budget below which it is.
     edge: usize,
     held: Held,
-    protocol: Protocol,
     /// The priority that the budget has meanwhile.
     ceiling: u64,
 }
@@ -97,25 +96,24 @@ pub fn found(plan: &Plan, shape: &Shape) -> Found {
         let why = trouble(plan);
         let Some(at) = ServerRules::of(plan, node).priority else { continue };
         let priority = |edge: usize| plan.edges[edge].params[at];
-        let known =
-            |edge: usize, protocol| if covers(plan, edge) { 0 } else { longest_ns(&outer, edge, protocol) };
+        let longest = |edge: usize, protocol| longest_ns(plan, shape, edge, protocol);
+        let overruns: Vec<_> = shape.children[node]
+            .iter()
+            .map(|edge| (*edge, priority(*edge), longest(*edge, Protocol::Hsrp)))
+            .filter(|(.., ns)| *ns > 0)
+            .collect();
         for edge in shape.children[node].iter().copied() {
-            let above = shape.children[node]
-                .iter()
-                .copied()
-                .filter(|other| *other != edge && priority(*other) >= priority(edge));
+            let own = priority(edge);
             let behind = outer.iter().filter(|one| {
-                plan.edges[one.edge].parent == node
-                    && priority(one.edge) < priority(edge)
-                    && one.ceiling >= priority(edge)
+                plan.edges[one.edge].parent == node && priority(one.edge) < own && one.ceiling >= own
             });
+            let others = overruns.iter().filter(|(other, priority, _)| *other != edge && *priority >= own);
+            let known = |protocol| if covers(plan, edge) { 0 } else { longest(edge, protocol) };
             let locks = BudgetLocks {
-                overrun_ns: known(edge, Protocol::Hsrp),
-                skipped_ns: known(edge, Protocol::Sirap),
+                overrun_ns: known(Protocol::Hsrp),
+                skipped_ns: known(Protocol::Sirap),
                 waits_for: behind.map(|one| one.held).max_by_key(|held| held.length_ns),
-                others_overrun_ns: above
-                    .map(|other| longest_ns(&outer, other, Protocol::Hsrp))
-                    .fold(0, u64::saturating_add),
+                others_overrun_ns: others.fold(0, |sum: u64, (.., ns)| sum.saturating_add(*ns)),
             };
             found.insert(edge, why.clone().map_or(Ok(locks), Err));
         }
@@ -123,17 +121,36 @@ pub fn found(plan: &Plan, shape: &Shape) -> Found {
     found
 }
 
-/// By how much a budget may be overrun, whether it comes in time or not.
-pub fn overrun_ns(plan: &Plan, shape: &Shape, edge: usize) -> u64 {
-    match plan.locks.iter().any(|lock| lock.protocol == Protocol::Hsrp) {
-        true => longest_ns(&outer_sections(plan, shape), edge, Protocol::Hsrp),
-        false => 0,
+/// The longest section of a protocol below a budget: HSRP's may overrun it, whether it comes in time or not.
+pub fn longest_ns(plan: &Plan, shape: &Shape, edge: usize, protocol: Protocol) -> u64 {
+    if !plan.locks.iter().any(|lock| lock.protocol == protocol) {
+        return 0;
+    }
+    let longest = |task: usize| {
+        let sections = plan.tasks[task].load.as_ref().map_or(&[][..], |load| load.sections());
+        let own = sections.iter().filter(|section| plan.locks[section.lock].protocol == protocol);
+        own.map(|section| section.length_ns).max().unwrap_or(0)
+    };
+    match plan.edges[edge].child {
+        Child::Task(task) => longest(task),
+        // Users are directly below a budget, or below such a node.
+        Child::Node(node) if is_fixed_priority(plan, node) => {
+            below(plan, shape, node).map(longest).max().unwrap_or(0)
+        }
+        Child::Node(_) | Child::Set(_) => 0,
     }
 }
 
-fn longest_ns(outer: &[Outer], edge: usize, protocol: Protocol) -> u64 {
-    let own = outer.iter().filter(|one| one.edge == edge && one.protocol == protocol);
-    own.map(|one| one.held.length_ns).max().unwrap_or(0)
+fn is_fixed_priority(plan: &Plan, node: usize) -> bool {
+    policies::by_number(plan.nodes[node].policy).is_some_and(|policy| policy.name == "fixed-priority")
+}
+
+/// Tasks directly below a node.
+fn below<'a>(plan: &'a Plan, shape: &'a Shape, node: usize) -> impl Iterator<Item = usize> + 'a {
+    shape.children[node].iter().filter_map(|edge| match plan.edges[*edge].child {
+        Child::Task(task) => Some(task),
+        _ => None,
+    })
 }
 
 /// Of each task directly below a node with users, in which others have such locks: for how long it waits, once; or why nothing is known.
@@ -150,11 +167,7 @@ pub fn beside_users(plan: &Plan, shape: &Shape) -> Vec<(usize, Result<Blocking, 
         .filter(|node| outer.iter().all(|one| plan.edges[one.edge].parent != *node))
         .collect();
     for above in nodes {
-        let tasks = shape.children[above].iter().filter_map(|edge| match plan.edges[*edge].child {
-            Child::Task(task) => Some(task),
-            _ => None,
-        });
-        let tasks: Vec<_> = tasks.collect();
+        let tasks: Vec<_> = below(plan, shape, above).collect();
         let why = trouble(plan).or_else(|| suspending(plan, &tasks)).or_else(|| other_protocol(plan, &tasks));
         for task in tasks {
             let urgency = plan.urgency(shape, task);
@@ -175,21 +188,20 @@ pub fn beside_users(plan: &Plan, shape: &Shape) -> Vec<(usize, Result<Blocking, 
 fn outer_sections(plan: &Plan, shape: &Shape) -> Vec<Outer> {
     let mut ceilings = vec![0; plan.locks.len()];
     for task in 0..plan.tasks.len() {
-        let priority = plan.budget_priority(shape, task).unwrap_or(0);
-        for lock in plan.locks_of(task) {
-            ceilings[lock] = priority.max(ceilings[lock]);
-        }
+        let locks = plan.locks_of(task);
+        let priority = locks.first().and_then(|_| plan.budget_priority(shape, task)).unwrap_or(0);
+        locks.into_iter().for_each(|lock| ceilings[lock] = priority.max(ceilings[lock]));
     }
     let mut outer = Vec::new();
     for (task, about) in plan.tasks.iter().enumerate() {
-        let Some(edge) = plan.budget_above(shape, task) else { continue };
-        for section in about.load.as_ref().map_or(&[][..], |load| load.sections()) {
-            let protocol = plan.locks[section.lock].protocol;
-            if protocol.is_between_budgets() {
-                let held = Held { task, lock: section.lock, length_ns: section.length_ns };
-                outer.push(Outer { edge, held, protocol, ceiling: highest(section, &ceilings) });
-            }
-        }
+        let sections = about.load.as_ref().map_or(&[][..], |load| load.sections());
+        let known = sections.iter().filter(|section| plan.locks[section.lock].protocol.is_between_budgets());
+        let mut known = known.peekable();
+        let Some(edge) = known.peek().and_then(|_| plan.budget_above(shape, task)) else { continue };
+        outer.extend(known.map(|section| {
+            let held = Held { task, lock: section.lock, length_ns: section.length_ns };
+            Outer { edge, held, ceiling: highest(section, &ceilings) }
+        }));
     }
     outer
 }

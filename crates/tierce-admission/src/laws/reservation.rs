@@ -6,7 +6,7 @@
 //! (`reservation/retained_budgets.rs`).
 
 use crate::bounds::leftover_supply::Taken;
-use crate::demand::budget_locks::{overrun_ns, BudgetLocks};
+use crate::demand::budget_locks::{longest_ns, BudgetLocks};
 use crate::demand::jobs::{awake, BudgetParams};
 use crate::demand::overheads::{Overheads, Toll};
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
@@ -19,7 +19,7 @@ use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::policies::{self};
-use tierce_plan::{show_time, Edge, Plan, Shape};
+use tierce_plan::{show_time, Edge, Plan, Protocol, Shape};
 
 pub mod retained_budgets;
 pub mod servers;
@@ -76,7 +76,8 @@ impl Laws for Reservation {
         // What comes back at once has no bound, nor has what grows.
         let bounded = !rules.is_endless() && (!rules.grows || rules.undisturbed(plan, shape, about.parent));
         let taken = bounded.then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns));
-        let overrun = Taken { burst: whole(overrun_ns(plan, shape, edge)), ..Taken::nothing() };
+        let overrun_ns = longest_ns(plan, shape, edge, Protocol::Hsrp);
+        let overrun = Taken { burst: whole(overrun_ns), ..Taken::nothing() };
         Takes::Limited(taken.map(|taken| taken.and(&overrun)))
     }
 }
