@@ -87,7 +87,11 @@ together() {
 		lead=$((lead * 2))
 	done
 }
-# number KEY [POOL]: of the kernel side, from the report in $kernel
+# kernel_of NAME: the kernel side of the report /out/NAME.json. A shell takes very long to cut a text of thousands of threads.
+kernel_of() {
+	tr -d ' \n' <"/out/$1.json" | grep -o '"kernel":.*' | head -c 20000
+}
+# number KEY [POOL]: of the kernel side, from $kernel
 number() {
 	of=$kernel
 	[ -z "$2" ] || of=${of#*\""$2"\":}
@@ -97,8 +101,7 @@ number() {
 # nothing_over NAME: a report, as /out/NAME.json; all nodes and edges in use are of the plan, or of a thread that is there
 nothing_over() {
 	tierce status --report --json >"/out/$1.json" || return
-	kernel=$(tr -d ' \n' <"/out/$1.json")
-	kernel=${kernel#*\"kernel\":}
+	kernel=$(kernel_of "$1")
 	for pool in nodes edges; do
 		[ "$(number $pool used)" = $(($(number $pool plan) + $(number threads))) ] || return
 	done

@@ -195,16 +195,15 @@ report() {
 # all_have_come: each of the crowd's threads has a leaf, or was refused one
 all_have_come() {
 	report crowd
-	kernel=$(tr -d ' \n' </out/crowd.json)
-	kernel=${kernel#*\"kernel\":}
-	[ $(($(number threads) + $(number crowded))) -gt 10000 ]
+	kernel=$(kernel_of crowd)
+	[ -n "$kernel" ] && [ $(($(number threads) + $(number crowded))) -gt 10000 ]
 }
 
 # few_are_left: of the crowd's threads nearly all have given their leaves back
 few_are_left() {
 	report after
-	left=$(tr -d ' \n' </out/after.json | grep -o '"kernel":.*' | grep -o '"threads":[0-9]*' | head -n 1)
-	[ "${left#*:}" -lt 200 ]
+	kernel=$(kernel_of after)
+	[ "$(number threads)" -lt 200 ]
 }
 
 # More threads than one user may have leaves.
