@@ -274,11 +274,14 @@ pub struct Promise {
     pub origin: Origin,
     /// And how: from there to the guarantee; empty where it is the same.
     pub steps: Vec<Step>,
+    /// Of a budget by priority: how long after the begin of its period it is there at the latest (ns).
+    pub within_ns: Option<u64>,
 }
 
 impl Promise {
     pub(crate) fn new(guarantee: Guarantee, because: impl Into<Arc<str>>) -> Self {
-        Self { guarantee, because: because.into(), origin: Origin::None, steps: Vec::new() }
+        let because = because.into();
+        Self { guarantee, because, origin: Origin::None, steps: Vec::new(), within_ns: None }
     }
 
     /// With what it follows from, in one step.

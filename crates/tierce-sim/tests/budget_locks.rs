@@ -67,12 +67,13 @@ fn check_says_what_sections_are_to_budgets() {
             .collect();
         (promises, bounds)
     };
-    // Budgets of `urgent` and `high` are there for each of their jobs, within the period. `low` has 1 ms of its budget for sure in each period.
+    // Each job of `urgent` and of `high` has a budget of its own: 0.3 and 1 ms, as much that may be left from before, and of `high` 1 ms of `low` and 0.6
+    // of `urgent`. `low` has 1 ms of its budget for sure in each period: its job is done in the fourth, in which the budget is there within 8.4 ms.
     let (promises, bounds) = tell("hsrp");
-    assert_eq!(bounds, [5_000, 5_000, 40_000]);
+    assert_eq!(bounds, [600, 3_600, 38_400]);
     assert!(promises.contains("RESBS 1ms 10ms") && promises.contains("PSBE 1/5 4.2ms"), "{promises}");
     let (promises, bounds) = tell("sirap");
-    assert_eq!(bounds, [5_000, 5_000, 40_000]);
+    assert_eq!(bounds, [600, 3_600, 37_900]);
     assert!(promises.contains("RESBS 1ms 10ms") && promises.contains("PSBE 1/10 1.8ms"), "{promises}");
 }
 

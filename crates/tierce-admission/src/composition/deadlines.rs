@@ -272,7 +272,7 @@ impl Found<'_> {
 }
 
 /// The response of a task alone below a reservation whose promise holds, if each job begins a period of its own
-/// ([`budgets_when`]): the deadline of the last budget that it takes. A job comes up to J after its nominal release.
+/// ([`budgets_when`]): when the last budget that it takes is there, at its deadline at the latest. A job comes up to J after its nominal release.
 fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
     let (_, period) = policies::budget_and_period(policy)?;
@@ -281,12 +281,15 @@ fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) ->
         return None;
     }
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
-    let (amount, _) = promises.iter().find_map(|promise| promise.guarantee.amount_and_period())?;
+    let (amount, within_ns) = promises
+        .iter()
+        .find_map(|promise| Some((promise.guarantee.amount_and_period()?.0, promise.within_ns)))?;
     let params = &plan.edges[edge].params;
     let amount_ns = u64::try_from(amount.to_integer()).ok()?;
     let server = Task { deadline_ns: params[deadline], ..Task::new(amount_ns, params[period]) };
     let budgets = budgets_when(rules.replenishment, job, &server)?;
-    Some((budgets - 1) * server.period_ns + server.deadline_ns + job.jitter_ns)
+    let last_ns = within_ns.map_or(server.deadline_ns, |ns| ns.min(server.deadline_ns));
+    Some((budgets - 1) * server.period_ns + last_ns + job.jitter_ns)
 }
 
 /// Members of a set fail alike: one of each is enough.

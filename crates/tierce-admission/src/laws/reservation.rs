@@ -278,9 +278,11 @@ impl Servers<'_> {
         let server = Task::new(params[self.budget], params[self.period]);
         let (guarantee, rule, formula) = servers::guarantee(self.rules, about, edge, &server);
         let from = [&received[admitted.place].guarantee];
+        let within_ns = admitted.within_ns[at].filter(|_| overheads.is_none());
+        let within = |promise| Promise { within_ns, ..promise };
         let by = |promise: Promise, rule: &'static str, formula: &'static str| match (self.node.asked)(edge) {
-            true => [promise.by(Origin::Promise(admitted.place), &from, rule, formula)].into(),
-            false => [promise].into(),
+            true => [within(promise).by(Origin::Promise(admitted.place), &from, rule, formula)].into(),
+            false => [within(promise)].into(),
         };
         let toll = match known(overheads.is_none(), || overheads.outside(edge)) {
             Ok(toll) => toll,
