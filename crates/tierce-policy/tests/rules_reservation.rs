@@ -679,31 +679,44 @@ fn reservation_ways_of_one_sleeper() {
     }
 }
 
+/// Hard or periodic budgets by priority, and a child with 2 ms in 10 that runs.
+fn alone(replenishment: &str) -> (World, u32, Leaf) {
+    let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+    let a = w.task(top, "a", ranked(2, 10, 1));
+    w.wake(a.task);
+    (w, top, a)
+}
+
+/// It has a lock with that ceiling from now on.
+fn has_lock(w: &mut World, leaf: Leaf, ceiling: u64) {
+    w.graph.begin_section(leaf.task, ceiling, 0, w.now).unwrap();
+    w.rest();
+}
+
+/// It has left it.
+fn leaves_lock(w: &mut World, leaf: Leaf) {
+    w.graph.end_section(leaf.task, w.now).unwrap();
+    w.rest();
+}
+
 #[test]
 fn reservation_rule_15_locks_below_a_budget() {
     for replenishment in ["hard", "periodic"] {
         // 1 ms more than its budget, which comes off the next one
-        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
-        let a = w.task(top, "a", ranked(2, 10, 1));
-        w.wake(a.task);
+        let (mut w, _, a) = alone(replenishment);
         w.run(MS);
-        w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
-        w.rest();
+        has_lock(&mut w, a, 1);
         w.run(3 * MS);
         assert_eq!((w.remaining(a.edge), w.spent(a.edge)), (-(MS as i64), false));
-        w.graph.end_section(a.task, w.now).unwrap();
-        w.rest();
+        leaves_lock(&mut w, a);
         assert!(w.spent(a.edge));
         w.run(30 * MS);
         assert_eq!(w.schedule(), "0 a, 3 idle, 10 a, 11 idle, 20 a, 22 idle, 30 a", "{replenishment}");
 
         // no more than a whole budget
-        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
-        let a = w.task(top, "a", ranked(2, 10, 1));
-        w.wake(a.task);
+        let (mut w, _, a) = alone(replenishment);
         w.run(MS);
-        w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
-        w.rest();
+        has_lock(&mut w, a, 1);
         w.run(30 * MS);
         assert_eq!(w.schedule(), "0 a, 4 idle, 20 a, 22 idle, 30 a", "{replenishment}");
         assert_eq!(w.graph.end_section(a.task, w.now).unwrap_err().name(), "no_section");
@@ -716,22 +729,18 @@ fn reservation_rule_15_locks_below_a_budget() {
         let d = w.task(top, "d", ranked(1, 40, 4));
         w.wake(a.task);
         w.run(MS);
-        w.graph.begin_section(a.task, 3, 0, w.now).unwrap();
-        w.rest();
+        has_lock(&mut w, a, 3);
         w.run(2 * MS);
         w.wake_all(&[b, c]);
         w.run(3 * MS);
         w.wake(d.task);
         w.run(5 * MS);
-        w.graph.end_section(a.task, w.now).unwrap();
-        w.rest();
+        leaves_lock(&mut w, a);
         w.run(12 * MS);
         assert_eq!(w.schedule(), "0 a, 3 d, 4 a, 5 c, 6 b, 7 a, 12 idle", "{replenishment}");
 
         // what is left is given up where it is too little
-        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
-        let a = w.task(top, "a", ranked(2, 10, 1));
-        w.wake(a.task);
+        let (mut w, _, a) = alone(replenishment);
         w.run(MS);
         let begin = |w: &mut World| w.graph.begin_section(a.task, 1, MS + 1, w.now).map_err(|e| e.name());
         assert_eq!(begin(&mut w), Err("section_beyond_budget"));
@@ -741,19 +750,15 @@ fn reservation_rule_15_locks_below_a_budget() {
         w.run(10 * MS);
         assert_eq!(begin(&mut w), Ok(()));
         w.run(11 * MS + 1);
-        w.graph.end_section(a.task, w.now).unwrap();
-        w.rest();
+        leaves_lock(&mut w, a);
         w.run(20 * MS);
         assert_eq!(w.schedule(), "0 a, 1 idle, 10 a, 12 idle, 20 a", "{replenishment}");
 
         // a lock stays when the budget is set, also while somebody else runs
-        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
-        let a = w.task(top, "a", ranked(2, 10, 1));
+        let (mut w, top, a) = alone(replenishment);
         let b = w.task(top, "b", ranked(1, 40, 2));
-        w.wake(a.task);
         w.run(MS);
-        w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
-        w.rest();
+        has_lock(&mut w, a, 1);
         w.run(2 * MS + 500 * US);
         w.wake(b.task);
         w.run(3 * MS);
@@ -761,15 +766,12 @@ fn reservation_rule_15_locks_below_a_budget() {
         w.graph.set(a.edge, ranked(2, 20, 1), w.now).unwrap();
         w.rest();
         w.run(4 * MS);
-        w.graph.end_section(a.task, w.now).unwrap();
-        w.rest();
+        leaves_lock(&mut w, a);
         w.run(12 * MS);
         assert_eq!(w.schedule(), "0 a, 2.5 b, 3.5 a, 4 idle, 10 a, 11 idle", "{replenishment}");
 
         // who sleeps has left its lock
-        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
-        let a = w.task(top, "a", ranked(2, 10, 1));
-        w.wake(a.task);
+        let (mut w, _, a) = alone(replenishment);
         w.run(20 * MS);
         w.run(21 * MS);
         assert_eq!(w.graph.begin_section(a.task, 1, 0, w.now), Ok(()));
@@ -790,14 +792,12 @@ fn a_lock_further_below_a_budget() {
     let b = w.task(top, "b", ranked(3, 20, 2));
     w.wake(a.task);
     w.run(MS);
-    w.graph.begin_section(a.task, 1, 0, w.now).unwrap();
-    w.rest();
+    has_lock(&mut w, a, 1);
     w.run(2 * MS + 500 * US);
     w.wake(b.task);
     w.run(3 * MS);
     assert_eq!((w.runs(0), w.remaining(outer)), ("b", -(500 * US as i64)));
-    w.graph.end_section(a.task, w.now).unwrap();
-    w.rest();
+    leaves_lock(&mut w, a);
     assert!(w.spent(outer));
     w.run(20 * MS);
     assert_eq!(w.schedule(), "0 a, 2.5 b, 5.5 idle, 10 a, 11.5 idle, 20 a");

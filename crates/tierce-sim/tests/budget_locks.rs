@@ -205,11 +205,7 @@ impl Maker {
                 let sections =
                     if self.between(0, 3) == 0 { String::new() } else { self.short(work, budget, locks) };
                 let phase = self.between(0, 60) * 50;
-                let release = match self.between(0, 3) {
-                    0 => format!("separation = \"{period}us\", extra = \"500us\""),
-                    1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
-                    _ => format!("period = \"{period}us\""),
-                };
+                let release = self.release(period);
                 let _ = writeln!(
                     self.text,
                     "[task.t{number}]\n{under}\nload = {{ {release}, work = \"{work}us\", phase = \"{phase}us\"{sections} }}"

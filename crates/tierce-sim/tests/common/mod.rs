@@ -146,11 +146,7 @@ impl Maker {
                 let sections = self.apart(work, locks);
                 let phase = self.between(0, 40) * 50;
                 let priority = if self.between(0, 5) == 0 { 3 } else { first - task };
-                let release = match self.between(0, 3) {
-                    0 => format!("separation = \"{period}us\", extra = \"500us\""),
-                    1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
-                    _ => format!("period = \"{period}us\""),
-                };
+                let release = self.release(period);
                 let _ = writeln!(
                     self.text,
                     "[task.t{number}]\nunder.n{cpu} = {{ priority = {priority} }}\n\
@@ -160,6 +156,15 @@ impl Maker {
             }
         }
         parse(&self.text)
+    }
+
+    /// When jobs come, so many us apart.
+    pub fn release(&mut self, period: u64) -> String {
+        match self.between(0, 3) {
+            0 => format!("separation = \"{period}us\", extra = \"500us\""),
+            1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
+            _ => format!("period = \"{period}us\""),
+        }
     }
 
     /// Sections one after the other, short ones mostly.
