@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Maps, and constants that the loader sets before the object is loaded. */
+#include "thread.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
@@ -25,27 +26,6 @@ CONSTANT(u64, count_contention) = 0;
 CONSTANT(u64, watch_locks) = 0;
 CONSTANT(u64, inherits) = 0;
 #define WANTED(constant) KNOWN_BIT(constant, 0)
-
-struct thread {			/* of every thread, in its task storage */
-	u32 leaf;		/* its task in the graph, 0: none, it runs outside */
-	u32 next;		/* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
-	u32 lost;		/* it has not the place that the plan has for it: it left our class, or may not run there */
-	u32 beside;		/* no leaf was left for it, or for its user; counted once */
-	u32 class;		/* its policy and real-time priority, as the loader was told last */
-	u32 waits;		/* for a lock: 1 + what kind (enum tierce_lock); 0: it does not, or nobody wants to know */
-	u32 holder, holder_pid; /* while it waits: leaf and number of who has the lock, as far as known; 0: not */
-	u64 lock;		/* which one */
-	u64 owner_at;		/* of a futex: where its program has written down who has it */
-	u32 owner;		/* and what was there */
-	u32 reads;		/* others may have the lock `wants` with it */
-	u64 wants;		/* a lock of the kernel that it waits for, whoever has it; 0: none */
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread);
-} threads SEC(".maps");
 
 struct slot { /* the thread of a leaf; set while it has one */
 	struct task_struct __kptr *task;

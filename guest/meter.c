@@ -97,7 +97,7 @@ static const char usage[] =
     "  --parallel N      forkstorm: alive at a time (16)\n"
     "  --role R --dir D  dirlock: wait or hold, in folder D; profile: begin or end\n"
     "  --link L          chain: NAME,PERIOD,LEAST,MOST or, if the process before it wakes it, NAME,after[:TIME],LEAST,MOST;\n"
-    "                    a job needs LEAST to MOST of CPU time\n"
+    "                    a job needs LEAST to MOST of CPU time; --mark LABEL: each job marks the number of what it deals with\n"
     "  --thread T        locks: NAME,PERIOD,PHASE,WORK, then AT,LENGTH or AT,LENGTH:LOCK for each section: a job has mutex "
     "LOCK,\n"
     "                    0 to 3, from AT on, for LENGTH of work; --by inherit: mutexes that inherit priorities\n"
@@ -173,6 +173,7 @@ static const struct {
     {"memory", .number = &set.memory, .least = 64, .most = 1 << 30},
     {"apart", .time = &set.apart},
     {"link", .take = take_link},
+    {"mark", .text = &set.mark},
     {"thread", .take = take_thread},
     {"profile", .flag = &set.profile},
 };

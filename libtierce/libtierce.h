@@ -64,6 +64,9 @@ uint64_t tierce_misses(const struct tierce *own);
 
 /* What the thread is told, within that time (-1: for ever). 1: a notice; 0: none; -1: the manager has hung up. */
 int tierce_told(struct tierce *own, struct tierce_notice *notice, int timeout_ms);
+/* From here on the calling thread deals with that item: see tierce-mark.h, which programs in C need no library for. */
+void tierce_mark(const char *label, uint64_t item);
+
 /* Readable when there may be a notice, for poll. */
 int tierce_fd(const struct tierce *own);
 /* Why the last call has returned -1: a rule and a sentence. Never NULL. */

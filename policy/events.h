@@ -36,7 +36,8 @@
 	E(26, unkept, "edge", "why (enum tierce_unkept)", "missing of what was promised (ns)") \
 	E(27, lock_wait, "task: it waits for a lock from here on", "task that has it, 0: a thread outside the graph", "bits 0 and 1: kind (enum tierce_lock); the rest: address, in a simulation 4 * number") \
 	E(28, lock_end, "task", "0: it has the lock, 1: not", "0") \
-	E(29, mode, "mixed-criticality node", "1: critical mode begins, 0: it ends", "edge of the child that used more than its work, or left")
+	E(29, mode, "mixed-criticality node", "1: critical mode begins, 0: it ends", "edge of the child that used more than its work, or left") \
+	E(30, mark, "task: it deals with an item from here on", "b, pad: 8 bytes of a label", "number of the item")
 
 #define TIERCE_ENUM(number, name, a, b, value) TIERCE_EV_##name = number,
 enum tierce_event_kind { TIERCE_EVENT_LIST(TIERCE_ENUM) };

@@ -1,5 +1,5 @@
-//! Compiles the objects that the loader embeds: bpf/tierce.bpf.c, with policy/ inside, and bpf/calibrate.bpf.c. They are compressed: the
-//! first is mostly the zeros of the arena.
+//! Compiles the objects that the loader embeds: bpf/tierce.bpf.c, with policy/ inside, bpf/calibrate.bpf.c and bpf/marks.bpf.c.
+//! They are compressed: the first is mostly the zeros of the arena.
 
 #[path = "compile.rs"]
 mod compile;
@@ -12,7 +12,7 @@ fn main() {
     println!("cargo:rerun-if-changed=../../policy");
     println!("cargo:rerun-if-changed=../../bpf");
     println!("cargo:rerun-if-env-changed=CLANG");
-    for source in ["tierce.bpf.c", "calibrate.bpf.c"] {
+    for source in ["tierce.bpf.c", "calibrate.bpf.c", "marks.bpf.c"] {
         embed(source);
     }
 }

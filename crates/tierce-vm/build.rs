@@ -13,6 +13,7 @@ fn main() {
     let compiler = env::var("GUEST_CC").unwrap_or_else(|_| "gcc".into());
     println!("cargo::rerun-if-env-changed=GUEST_CC");
     println!("cargo::rerun-if-changed={}", source.join("meter").display());
+    println!("cargo::rerun-if-changed={}", source.join("../libtierce/tierce-mark.h").display());
     for header in HEADERS {
         println!("cargo::rerun-if-changed={}", source.join(header).display());
     }

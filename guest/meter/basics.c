@@ -7,7 +7,7 @@ enum { US = 1000, MS = 1000000, SECOND = 1000000000 };
 enum { GROUPS_MAX = 64, CHILDREN_MAX = 4096, SEGMENTS_MAX = 1 << 20, WORK_STEPS = 1000 };
 
 static struct {
-	const char *policy, *hog_policy, *by, *role, *dir, *names[2], *segments;
+	const char *policy, *hog_policy, *by, *role, *dir, *names[2], *segments, *mark;
 	const char *groups[GROUPS_MAX];
 	int groups_n, cpus[2];
 	long hogs, count, parallel, memory;

@@ -3,8 +3,10 @@
  *
  * The first process has frames, one each period. Each passes on the number of the last frame that it knows of: to a process with a
  * period of its own in memory, to another one by a pipe, or by a timer that goes off some time later, as a message from another machine
- * would. The last process tells how old frames are at the end of its jobs. All end a second after --time.
+ * would. The last process tells how old frames are at the end of its jobs. All end a second after --time. With --mark each process marks
+ * the frame that it deals with.
  */
+#include "../../libtierce/tierce-mark.h"
 
 enum { LINKS_MAX = 16, VALUES_MAX = 100000 };
 
@@ -79,6 +81,8 @@ static void chain_jobs(int me, ns_t start)
 				fail("chain: %s: %s", link->name, strerror(errno));
 			frame = link->after ? chain_seen->written[me - 1] : message;
 		}
+		if (set.mark && frame)
+			TIERCE_MARK(set.mark, frame);
 		draws = draws * 6364136223846793005u + 1442695040888963407u;
 		ns_t until = cpu_time() + link->least + (ns_t)((draws >> 33) % ((uint64_t)(link->most - link->least) + 1));
 		while (cpu_time() < until)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tierce_trace::event::SCHEDULER;
 use tierce_trace::waits::Lock;
-use tierce_trace::{Kind, Reader};
+use tierce_trace::{ChainReport, Kind, Reader};
 
 const US: i64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -439,30 +439,29 @@ fn a_chain_takes_no_longer_than_its_bound() {
     let files = ["../../examples/chain.toml"];
     let boot = Boot::run(&format!("chain.sh {SECONDS}"), 2, "7.0.13", Some("--deterministic"), &files);
     boot.assert_ended("chain");
-    let tierce = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()
-    };
     let trace = boot.out.join("chain.trace").display().to_string();
     let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/chain.toml");
-    let simulated = &tierce(&["sim", plan, "--for", "60s", "--json"])["chains"][0];
+    let simulated = &tierce_json(&["sim", plan, "--for", "60s", "--json"])["chains"][0];
     assert_eq!(boot.got("half")["code"], json!(0), "{}", boot.got("half"));
-    let [report, half] = <[_; 2]>::try_from(boot.report("chain").chains).unwrap();
+    let [report, marked, half] = <[_; 3]>::try_from(boot.report("chain").chains).unwrap();
     assert_eq!((half.name.as_str(), half.ended, report.ended), ("half", false, false));
-    let came_later = tierce(&["measure", &trace, "--chain", "half", "--json"]);
+    assert_eq!((marked.name.as_str(), marked.ended), ("marked", false));
+    let came_later = tierce_json(&["measure", &trace, "--chain", "half", "--json"]);
     let times = &came_later["chains"][0]["times"][0];
     assert_eq!(times["max_ns"], half.response_ns.unwrap().max);
     let count = times["count"].as_u64().unwrap();
     assert!(count > SECONDS * 10 && count < SECONDS * 25, "{times}"); // 30 in a second, in the time that is left
+    assert_marks_tell(&boot, &trace, &marked);
+    let refused = std::fs::read_to_string(boot.out.join("silent.refused")).unwrap();
+    assert_eq!(boot.got("silent"), &json!({ "code": 2, "state": "disabled" }), "{refused}");
+    assert!(refused.contains("busybox has no probe tierce:mark"), "{refused}");
     let reported = [report.response_ns, report.reaction_ns, report.age_ns].map(|spread| spread.unwrap().max);
     let epoch = format!("{}ms", boot.got("begin"));
     for epoch in [None, Some(epoch.as_str())] {
         let due = epoch.is_some();
         let epoch = epoch.map_or(vec![], |epoch| vec!["--epoch", epoch]);
         let arguments = [&["measure", &trace, "--chain", "see", "--json"], &epoch[..]].concat();
-        let measured = tierce(&arguments);
+        let measured = tierce_json(&arguments);
         assert_eq!((&measured["remarks"], &measured["source"]), (&json!([]), &json!("run")));
         for (index, of) in ["response", "reaction", "age"].into_iter().enumerate() {
             let times = &measured["chains"][0]["times"][index];
@@ -485,6 +484,34 @@ fn a_chain_takes_no_longer_than_its_bound() {
                 println!("  from inside {from:.3} to {to:.3} ms");
                 assert!((least - from).abs() < 0.3 && (most - to).abs() < 0.3, "{of}: {from} to {to}");
             }
+        }
+    }
+}
+
+/// What the program prints with `--json`.
+fn tierce_json(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What each process marks is what it deals with: responses and ages are those that the last one sees.
+fn assert_marks_tell(boot: &Boot, trace: &str, report: &ChainReport) {
+    let measured = tierce_json(&["measure", trace, "--chain", "marked", "--json"]);
+    assert_eq!(measured["remarks"], json!([]));
+    let reported = [report.response_ns, report.reaction_ns, report.age_ns].map(|spread| spread.unwrap());
+    for (index, of) in ["response", "reaction", "age"].into_iter().enumerate() {
+        let times = &measured["chains"][0]["times"][index];
+        assert_eq!(times["max_ns"], reported[index].max);
+        if of == "reaction" {
+            continue;
+        }
+        let inside = |which: &str| boot.number("inside", &format!("/{of}_ns/{which}")) / 1e6;
+        for which in ["min", "max"] {
+            let got = times[format!("{which}_ns")].as_u64().unwrap() as f64 / 1e6;
+            println!("{of} by marks: {which} {got:.3} ms, inside {:.3} ms", inside(which));
+            assert!((got - inside(which)).abs() < 0.3, "{of}");
         }
     }
 }

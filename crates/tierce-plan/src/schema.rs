@@ -283,7 +283,12 @@ fn chain() -> Value {
         "type": "string", "pattern": r"^\s*((response|reaction|age)\s+)?within\s+\S",
         "description": "how long it may take: within 30ms, reaction within 80ms, age within 60ms",
     });
-    object("a chain", [("tasks", names), ("delay", delay), ("needs", one_or_more(needs))], &["tasks"])
+    let mark = json!({
+        "type": "string", "pattern": "^[!-~]{1,8}$",
+        "description": "label of the marks by which live programs say what they pass on",
+    });
+    let keys = [("tasks", names), ("delay", delay), ("needs", one_or_more(needs)), ("mark", mark)];
+    object("a chain", keys, &["tasks"])
 }
 
 fn trust() -> Value {
@@ -553,6 +558,11 @@ fn run() -> Value {
                 "locks",
                 json!({ "enum": ["none", "inheritance"],
             "description": "whether who has a lock runs in the place of who waits for it" }),
+            ),
+            (
+                "marks",
+                one_or_more(json!({ "type": "string", "pattern": r"^([^/\x00]+|/[^\x00]+)$",
+            "description": "files whose programs write marks (USDT probe tierce:mark): a library by name, or an absolute path" })),
             ),
             ("trust", trust()),
             (

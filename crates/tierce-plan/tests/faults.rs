@@ -114,6 +114,7 @@ const ELSEWHERE: [&str; 56] = [
     "watchdog_cannot_change",
     "throttle_cannot_change",
     "inheritance_cannot_change",
+    "marks_cannot_change",
     "policy_is_not_loaded",     // of a running plan: tests/vm/apply.sh
     "root_cpu_must_be_online",  // tests/limits.rs
     "budgets_must_fit_the_cpu", // of the proof: crates/tierce-admission/tests/check.rs, and so on

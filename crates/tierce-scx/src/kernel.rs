@@ -1,17 +1,19 @@
 //! The engine in the kernel: load it, build a graph in it, attach it, look at it.
 
 mod control;
+mod marks;
 mod memory;
 mod options;
 mod sides;
 
-pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, LOCK_WAITS, MEASURED, STATS};
+pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, LOCK_WAITS, MARKS, MEASURED, STATS};
 pub use sides::{CpuSide, Exit, Leaf, LockSide, Pools, Side};
 
 use crate::btf::Btf;
 use crate::object::{call, Link, Object, Refused, Ring, Take};
 use crate::topology;
 use anyhow::{ensure, Context, Result};
+use marks::Marks;
 use options::has_one_cpu;
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
@@ -234,6 +236,7 @@ pub struct Loaded {
 /// The loaded kernel side. Fields are dropped in order: links first.
 pub struct Kernel {
     pub(crate) links: Vec<Link>,
+    marks: Option<Marks>,
     pub(crate) object: Object,
     control: c_int,
     exercise: Option<c_int>,
@@ -278,7 +281,9 @@ impl Kernel {
         let control = object.program("control")?;
         let exercise = if options.exercise { Some(object.program("exercise")?) } else { None };
         let links = Vec::new();
-        let kernel = Kernel { links, object, control, exercise, state, side, exit, layout, options, loaded };
+        let marks = Marks::of(&options, &object)?;
+        let kernel =
+            Kernel { links, marks, object, control, exercise, state, side, exit, layout, options, loaded };
         kernel.begin()?;
         Ok(kernel)
     }
@@ -518,6 +523,9 @@ impl Kernel {
             // not every architecture has all
             self.links.extend(self.object.attach_raw(program, tracepoint));
         }
+        if let Some(marks) = &mut self.marks {
+            self.links.extend(marks.attach(&self.options.marks)?);
+        }
         Ok(())
     }
 
@@ -535,6 +543,11 @@ impl Kernel {
     /// One of the rings: `records`, `entries` or `news`.
     pub fn ring(&self, name: &str, take: Take) -> Result<Ring> {
         self.object.ring(name, take)
+    }
+
+    /// Marks that found no room so far, and marks whose label could not be read.
+    pub fn marks_lost(&self) -> [u64; 2] {
+        self.marks.as_ref().map_or([0; 2], Marks::lost)
     }
 
     /// Name and number of verified instructions of each program.

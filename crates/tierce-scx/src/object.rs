@@ -1,6 +1,7 @@
 //! The BPF object: a thin, safe layer over libbpf for just what the loader needs.
 
 mod ring;
+mod shared;
 
 pub use ring::{Ring, Take};
 

@@ -497,6 +497,11 @@ fn what_cannot_change_is_refused_by_name() {
             "inheritance_cannot_change: [run] locks is \"none\", not \"inheritance\"",
         ),
         (
+            "[node.rt]",
+            "[run]\nmarks = \"/bin/camera\"\n[node.rt]",
+            "marks_cannot_change: [run] marks is [], not [\"/bin/camera\"]",
+        ),
+        (
             "policy = \"fixed-priority\"",
             "policy = \"round-robin\"",
             "root_cannot_change: `top@0` (fixed-priority) is what CPU 0 runs, and stays that",

@@ -1,7 +1,8 @@
 //! How long chains of tasks take, from the events of a schedule.
 //!
 //! A simulation says when each job was due, and who released it. In a live run a job lasts from a wake-up of its thread until that
-//! blocks. The first one of a thread is none: it came to the plan with it.
+//! blocks. The first one of a thread is none: it came to the plan with it. What a chain passes on is known there by who wakes whom, or, if
+//! the plan names a mark for the chain, by the marks that programs write.
 
 use crate::change::{PlanChange, Renumber, Seen};
 use crate::event::{Event, Kind, NO_DEADLINE};
@@ -65,6 +66,8 @@ struct Task {
     waiting: VecDeque<u64>,
     /// A job has begun and is not done.
     runs: bool,
+    /// When that was nominally released.
+    nominal_ns: u64,
     /// How many jobs were done.
     done: u64,
 }
@@ -178,6 +181,7 @@ impl Chains {
             // The kernel does not tell when a job begins: with the first decision for its thread.
             Some(Kind::Decision) if self.source == Source::Run => self.begun(a, now_ns),
             Some(Kind::JobComplete) => self.ended(a, now_ns),
+            Some(Kind::Mark) => self.marked(event),
             Some(Kind::Lost) => self.lost = self.lost.saturating_add(value),
             _ => {}
         }
@@ -208,9 +212,21 @@ impl Chains {
     fn begun(&mut self, id: u32, now_ns: u64) {
         let Some(task) = self.tasks.get_mut(&id) else { return };
         let Some(nominal_ns) = task.waiting.pop_front() else { return };
-        task.runs = true;
+        (task.runs, task.nominal_ns) = (true, nominal_ns);
         for (chain, at) in &task.places {
             self.chains[*chain].passage.begun(*at, nominal_ns, now_ns);
+        }
+    }
+
+    fn marked(&mut self, event: &Event) {
+        let Some(task) = self.tasks.get(&event.a) else { return };
+        let nominal_ns = task.runs.then_some(task.nominal_ns);
+        let label = event.label();
+        for (chain, at) in &task.places {
+            let Measured { about, passage, .. } = &mut self.chains[*chain];
+            if about.mark.as_deref() == Some(&*label) {
+                passage.marked(*at, event.value, nominal_ns, event.now_ns);
+            }
         }
     }
 
@@ -252,6 +268,8 @@ impl Chains {
             let idle: Vec<_> = idle.map(|name| format!("`{name}`")).collect();
             if !idle.is_empty() {
                 list.push(format!("{}: the trace has no job of {}", about.name, idle.join(", ")));
+            } else if let Some(remark) = of_marks(about, passage) {
+                list.push(remark);
             } else if passage.times()[0].summary().count == 0 {
                 list.push(format!("{}: nothing has come through to the last task", about.name));
             }
@@ -264,9 +282,25 @@ impl Chains {
     }
 }
 
+/// What is missing of the marks of a chain, if anything.
+fn of_marks(about: &ChainInfo, passage: &Passage) -> Option<String> {
+    let ((marks, strange), label) = (passage.marks()?, about.mark.as_deref()?);
+    let [first, last] = [about.links.first()?, about.links.last()?].map(|link| &link.task);
+    let silent = |marks: Option<&u64>| marks == Some(&0);
+    match (silent(marks.first()), silent(marks.last())) {
+        (true, _) => Some(format!("{}: `{first}` has written no mark `{label}`", about.name)),
+        (_, true) => Some(format!("{}: `{last}` has written no mark `{label}`", about.name)),
+        _ if strange > 0 => Some(format!(
+            "{}: {strange} marks `{label}` of `{last}` have a number that `{first}` has not marked before",
+            about.name
+        )),
+        _ => None,
+    }
+}
+
 impl Task {
     fn new(info: &TaskInfo, places: Vec<(usize, usize)>) -> Task {
-        Task { info: info.clone(), places, waiting: VecDeque::new(), runs: false, done: 0 }
+        Task { info: info.clone(), places, waiting: VecDeque::new(), runs: false, nominal_ns: 0, done: 0 }
     }
 
     /// When the job that is released now should have been.

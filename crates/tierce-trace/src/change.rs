@@ -139,7 +139,8 @@ impl Renumber {
                 | Kind::Tell
                 | Kind::Migrate
                 | Kind::Met
-                | Kind::LockEnd,
+                | Kind::LockEnd
+                | Kind::Mark,
             ) => Event { a: self.thing(a), ..*event },
             Some(Kind::LockWait) => Event { a: self.thing(a), b: self.thing(b), ..*event },
             Some(Kind::Mode) => Event { a: self.thing(a), value: self.edge(value as u32).into(), ..*event },

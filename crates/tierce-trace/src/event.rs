@@ -104,6 +104,8 @@ kinds! {
     /// Critical mode of a `mixed-criticality` node. a: node; b: 1 it begins, 0 it ends; value: edge of the child that used more than its
     /// work, or left last.
     29 Mode "mode",
+    /// A program says what it deals with from here on ([`Event::label`]). a: task; b and pad: 8 bytes of a label; value: number of the item.
+    30 Mark "mark",
 }
 
 /// One record. Fields that a kind does not use are 0.
@@ -119,7 +121,7 @@ pub struct Event {
     pub a: u32,
     /// Second argument.
     pub b: u32,
-    /// Unused but by [`Kind::Name`] and [`Kind::Change`].
+    /// Unused but by [`Kind::Name`], [`Kind::Change`] and [`Kind::Mark`].
     pub pad: u32,
     /// Third argument.
     pub value: u64,
@@ -164,6 +166,20 @@ impl Event {
         let bytes = self.bytes();
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// The label of a [`Kind::Mark`] record.
+    pub fn label(&self) -> String {
+        let bytes = &self.bytes()[..8];
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// A [`Kind::Mark`] record; the label is cut after 8 bytes.
+    pub fn mark(now_ns: u64, cpu: u16, task: u32, label: &str, item: u64) -> Event {
+        let length = label.len().min(8);
+        let named = Event::with_text(now_ns, Kind::Mark, task, &label.as_bytes()[..length]);
+        Event { cpu, value: item, ..named }
     }
 
     /// The bytes of b, pad and value.

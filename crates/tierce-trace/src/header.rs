@@ -169,6 +169,9 @@ pub struct ChainInfo {
     /// How long it takes at most, as check has found.
     #[serde(default)]
     pub bounds: Latencies,
+    /// Label of the marks by which live programs say what they pass on; `None`: their wake-ups tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// A task of a chain.

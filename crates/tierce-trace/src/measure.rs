@@ -305,6 +305,7 @@ impl Measure {
             | Kind::Met
             | Kind::LockWait
             | Kind::LockEnd
+            | Kind::Mark
             | Kind::Mode => {}
         }
     }

@@ -6,12 +6,13 @@
 //!
 //! Who releases the jobs of a triggered task is known in the simulator: each end of a job before it, in their order. On a machine
 //! programs wake each other, usually before the end of their own job. There a job of a triggered task knows what the last job before it
-//! knew that had begun when it was woken, less the delay of the link.
+//! knew that had begun when it was woken, less the delay of the link. Where programs mark what they deal with, their marks tell instead:
+//! the first task gives an item its number, and a job of the last one that marks this number knows of it.
 
 use crate::header::{ChainInfo, LinkInfo, Source};
 use crate::histogram::Histogram;
 use crate::report::{ChainReport, Spread};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// What is known at a task: the number of a job of the first task, from 0, and when that was nominally released.
 type Known = (u64, u64);
@@ -21,6 +22,8 @@ type Known = (u64, u64);
 pub struct Passage {
     source: Source,
     links: Vec<Link>,
+    /// Programs mark what they deal with.
+    items: Option<Items>,
     /// All its tasks have begun; what was released before may have waited for that.
     from_ns: u64,
     /// Jobs of the first task since the last one that was told of: when each was nominally released and when it looked.
@@ -34,13 +37,44 @@ pub struct Passage {
     age_ns: Histogram,
 }
 
+/// Marked items that are remembered, at most: what is older has long come through, or never will.
+const ITEMS_MAX: usize = 4096;
+
+/// Items that the first task has marked.
+#[derive(Debug, Clone, Default)]
+struct Items {
+    /// `None`: it is not known when that was released.
+    known: HashMap<u64, Option<Known>>,
+    /// From the oldest on.
+    order: VecDeque<u64>,
+    /// Marks of the last task with a number that the first one has not marked, or too long ago.
+    strange: u64,
+}
+
+impl Items {
+    /// Whether it is new.
+    fn add(&mut self, item: u64, known: Option<Known>) -> bool {
+        if self.known.contains_key(&item) {
+            return false;
+        }
+        self.known.insert(item, known);
+        self.order.push_back(item);
+        if self.order.len() > ITEMS_MAX {
+            self.order.pop_front().map(|oldest| self.known.remove(&oldest));
+        }
+        true
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Link {
     /// It reads what the one before it wrote; otherwise it gets that with its job.
     reads: bool,
     delay_ns: u64,
-    /// It has begun a job.
+    /// It has begun a job, or marked an item.
     there: bool,
+    /// Marks of it.
+    marks: u64,
     /// From when on what came to it is there, and what; `None`: a job of the one before it knew nothing.
     came: VecDeque<(u64, Option<Known>)>,
     /// What its current job knows.
@@ -53,6 +87,7 @@ impl Link {
             reads: !first && !info.triggered,
             delay_ns: info.delay_ns,
             there: false,
+            marks: 0,
             came: VecDeque::new(),
             known: None,
         }
@@ -74,6 +109,7 @@ impl Passage {
         Passage {
             source,
             links: links.map(|(at, link)| Link::new(link, at == 0)).collect(),
+            items: (source == Source::Run && chain.mark.is_some()).then(Items::default),
             from_ns: 0,
             looked: VecDeque::new(),
             told: 0,
@@ -86,6 +122,9 @@ impl Passage {
 
     /// On a machine: the task at this place was woken, for a job that was nominally released then.
     pub fn woken(&mut self, at: usize, nominal_ns: u64, now_ns: u64) {
+        if self.items.is_some() {
+            return;
+        }
         let link = &mut self.links[at];
         if at > 0 && !link.reads {
             link.known = link.latest(now_ns);
@@ -95,6 +134,9 @@ impl Passage {
 
     /// A job of the task at this place, which was nominally released then, has its first CPU.
     pub fn begun(&mut self, at: usize, nominal_ns: u64, now_ns: u64) {
+        if self.items.is_some() {
+            return;
+        }
         let link = &mut self.links[at];
         if at == 0 {
             link.known = Some((self.told + self.looked.len() as u64, nominal_ns));
@@ -113,15 +155,44 @@ impl Passage {
         }
     }
 
+    /// The task at this place deals with that item from here on, in a job that was nominally released then; `None`: that is not known.
+    pub fn marked(&mut self, at: usize, item: u64, nominal_ns: Option<u64>, now_ns: u64) {
+        let Some(items) = &mut self.items else { return };
+        self.links[at].marks += 1;
+        if at == 0 {
+            let number = self.told + self.looked.len() as u64;
+            let new = items.add(item, nominal_ns.map(|nominal_ns| (number, nominal_ns)));
+            let Some(nominal_ns) = nominal_ns.filter(|_| new) else { return };
+            self.looked.push_back((nominal_ns, now_ns));
+        }
+        let Some(nominal_ns) = nominal_ns else { return };
+        if at > 0 && at + 1 == self.links.len() {
+            let known = items.known.get(&item).copied();
+            items.strange += u64::from(known.is_none());
+            let known = known.flatten();
+            let before = std::mem::replace(&mut self.links[at].known, known);
+            if before != known {
+                self.tell(before, now_ns); // it is done with that
+            }
+        }
+        self.comes(at, nominal_ns);
+    }
+
     /// The job of the task at this place is done.
     pub fn ended(&mut self, at: usize, now_ns: u64) {
         let known = self.links[at].known;
-        if at + 1 < self.links.len() {
-            if !self.wakes(at + 1) {
-                self.pass_on(at + 1, known, now_ns);
+        if at + 1 == self.links.len() {
+            if self.items.is_some() {
+                self.links[at].known = None; // the next job marks its own
             }
-            return;
+            self.tell(known, now_ns);
+        } else if self.items.is_none() && !self.wakes(at + 1) {
+            self.pass_on(at + 1, known, now_ns);
         }
+    }
+
+    /// The last task has told of this.
+    fn tell(&mut self, known: Option<Known>, now_ns: u64) {
         let Some((number, nominal_ns)) = known else { return };
         self.age_ns.record(now_ns.saturating_sub(nominal_ns));
         while self.told <= number {
@@ -135,6 +206,13 @@ impl Passage {
             // An event may have come just after the job before had looked.
             before_ns.into_iter().for_each(|ns| self.reaction_ns.record(now_ns.saturating_sub(ns)));
         }
+    }
+
+    /// Of a chain whose programs mark what they deal with: how many marks the task at each place has written, and how many of the last
+    /// one name no item of the first.
+    pub fn marks(&self) -> Option<(Vec<u64>, u64)> {
+        let items = self.items.as_ref()?;
+        Some((self.links.iter().map(|link| link.marks).collect(), items.strange))
     }
 
     /// A first job there: what was released before that may have waited for it.

@@ -334,6 +334,7 @@ impl<'a, W: Write> Writer<'a, W> {
                 self.tell_task(now, a, &format!("migrates to CPU {}: {why}", event.cpu), &notes)
             }
             Kind::LockWait | Kind::LockEnd => self.lock(event),
+            Kind::Mark => self.tell_task(now, a, &format!("{} {value}", event.label()), &[]),
             Kind::Mode => {
                 let name = if b == 1 { "critical mode" } else { "usual mode" };
                 self.tell(now, GROUP, INSTANT, Some(name), &[("node", a.into())])

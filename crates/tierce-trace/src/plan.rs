@@ -117,6 +117,7 @@ impl ChainInfo {
             links: chain.links.iter().map(link).collect(),
             needs,
             bounds: Latencies::default(),
+            mark: chain.mark.clone(),
         }
     }
 }

@@ -438,7 +438,7 @@ impl Stats {
             // changes are taken in by Renumber
             Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart => {}
             Kind::Outside | Kind::Control | Kind::Tell | Kind::Change | Kind::Unkept => {}
-            Kind::LockWait | Kind::LockEnd | Kind::Mode => {}
+            Kind::LockWait | Kind::LockEnd | Kind::Mode | Kind::Mark => {}
         }
     }
 

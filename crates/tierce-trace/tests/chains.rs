@@ -207,3 +207,64 @@ fn a_change_of_the_plan_changes_chains() {
     assert_eq!(all.all().count(), 65);
     assert_eq!(all.report().last().unwrap().name, "c199");
 }
+
+/// Marks tell what passes, whoever wakes whom: `b` mixes up the order, and the last job deals with two items.
+#[test]
+fn marks_tell_what_passes() {
+    let mut header = header(0);
+    header.chains[0].mark = Some("frame".into());
+    let mut chains = Chains::new(&header, header.chains.clone(), None);
+    let mark = |at_ms: u64, task, label, item| (at_ms, Event::mark(0, 0, task, label, item));
+    let event = |at_ms: u64, kind, task, job| (at_ms, Event::new(0, kind, 0, task, job, u64::MAX));
+    let job = |at_ms: u64, task, number, until_ms: u64| {
+        [
+            event(at_ms, JobRelease, task, number),
+            event(at_ms + 1, Decision, task, 0),
+            event(until_ms, JobComplete, task, number),
+        ]
+    };
+    let mut list: Vec<(u64, Event)> = Vec::new();
+    for task in [1, 2, 3] {
+        list.extend(job(0, task, 1, 2));
+    }
+    list.extend(
+        [job(100, 1, 2, 105), job(110, 1, 3, 115), job(120, 1, 4, 125), job(121, 2, 2, 124)].concat(),
+    );
+    list.extend([mark(102, 1, "frame", 7), mark(112, 1, "frame", 8), mark(122, 1, "frame", 9)]);
+    list.extend([mark(103, 1, "other", 1), mark(104, 1, "frame", 7), mark(123, 2, "frame", 8)]);
+    list.push(mark(1, 1, "frame", 6)); // in a job that came with its thread: nobody knows when that was released
+    list.push(mark(131, 3, "frame", 6));
+    // One job of `c` deals with 7, then with 9; the next one with none, and one with what nobody has marked.
+    list.extend([job(130, 3, 2, 150), job(160, 3, 3, 165), job(170, 3, 4, 175)].concat());
+    list.extend([mark(132, 3, "frame", 7), mark(140, 3, "frame", 9), mark(172, 3, "frame", 70)]);
+    list.sort_by_key(|(at_ms, _)| *at_ms);
+    for (at_ms, event) in list {
+        chains.seen(&Seen::Event(Event { now_ns: at_ms * MS, ..event }));
+    }
+    // Of 7 the age is known; what came before the first mark of `c` may have waited for it.
+    assert_eq!(found(&chains), [None, None, Some((30, 40))]);
+    let strange = "way: 1 marks `frame` of `c` have a number that `a` has not marked before";
+    assert_eq!(chains.remarks(), [strange]);
+
+    for (at_ms, event) in [job(200, 1, 5, 205), job(210, 3, 5, 219)].concat() {
+        let marks = match (event.kind(), event.a) {
+            (Some(Decision), task) => Some(Event::mark((at_ms + 1) * MS, 0, task, "frame", 10)),
+            _ => None,
+        };
+        chains.seen(&Seen::Event(Event { now_ns: at_ms * MS, ..event }));
+        marks.into_iter().for_each(|event| chains.seen(&Seen::Event(event)));
+    }
+    assert_eq!(found(&chains), [Some((19, 19)), Some((97, 97)), Some((19, 40))]);
+}
+
+#[test]
+fn who_marks_nothing_is_named() {
+    let mut header = header(0);
+    header.chains[0].mark = Some("frame".into());
+    let chains = measured(&header, None, &one_way());
+    assert_eq!(chains.remarks(), ["way: `a` has written no mark `frame`"]);
+    assert_eq!(found(&chains), [None, None, None]);
+    // A simulation has none, and needs none.
+    header.source = Source::Sim;
+    assert!(Chains::new(&header, header.chains.clone(), None).remarks()[0].contains("no job of"));
+}

@@ -31,7 +31,7 @@ use tierce_policy::{Refusal, CPUS_MAX};
 use tierce_scx::checksums::Checksums;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
-use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, LOCK_WAITS, MEASURED, STATS};
+use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, LOCK_WAITS, MARKS, MEASURED, STATS};
 use tierce_scx::live::{Jobs, LeftOut, Live};
 use tierce_scx::notify::notify;
 use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
@@ -176,9 +176,10 @@ impl Args {
     fn options(&self, plan: &Plan, cpus: u32) -> Options {
         let measured = if self.measure { MEASURED } else { 0 };
         let locks = if self.locks { LOCK_WAITS } else { 0 };
+        let marks = if plan.run.marks.is_empty() { 0 } else { MARKS };
         let trace_kinds = match (&self.trace, self.stats) {
             (Some(_), _) => EVERYTHING,
-            (None, Statistics::Full) => STATS | measured | locks,
+            (None, Statistics::Full) => STATS | measured | locks | marks,
             (None, Statistics::Counts) => COUNTS | measured,
         };
         Options {
@@ -193,6 +194,7 @@ impl Args {
             count_contention: self.contention,
             watch_locks: self.locks,
             inherits: plan.run.inherits,
+            marks: plan.run.marks.clone(),
             ..Default::default()
         }
     }

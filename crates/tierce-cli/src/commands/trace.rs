@@ -125,6 +125,9 @@ fn json_line(event: &Event) -> String {
     if event.kind() == Some(Kind::Name) {
         line["text"] = event.text().into();
     }
+    if event.kind() == Some(Kind::Mark) {
+        line["text"] = event.label().into();
+    }
     line.to_string()
 }
 
@@ -185,6 +188,7 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
             format!("{} {} is missing: {why}", edge(a), units::time(value))
         }
         Some(Kind::LockWait | Kind::LockEnd) => lock_text(header, event),
+        Some(Kind::Mark) => format!("{} deals with {} {value}", thing(a), event.label()),
         Some(Kind::Mode) => format!("{} {}", thing(a), if b == 1 { "critical mode" } else { "usual mode" }),
         Some(Kind::Resize) => format!("{} to {}", edge(a), units::time(value)),
         Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),

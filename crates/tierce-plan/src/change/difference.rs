@@ -285,6 +285,12 @@ impl Change {
             let name = |plan: &Plan| if plan.run.inherits { "\"inheritance\"" } else { "\"none\"" };
             refuse("inheritance_cannot_change", format!("[run] locks is {}, not {}", name(old), name(new)));
         }
+        if old.run.marks != new.run.marks {
+            refuse(
+                "marks_cannot_change",
+                format!("[run] marks is {:?}, not {:?}", old.run.marks, new.run.marks),
+            );
+        }
         for (node, _) in
             old.nodes.iter().zip(&self.nodes).filter(|(node, kept)| !node.roots.is_empty() && kept.is_none())
         {

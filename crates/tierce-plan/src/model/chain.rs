@@ -3,6 +3,9 @@
 use crate::text::source::Spot;
 use std::fmt;
 
+/// Bytes of a mark's label, at most.
+pub const MARK_BYTES: usize = 8;
+
 /// `[chain.NAME]`.
 #[derive(Clone, Debug)]
 pub struct Chain {
@@ -12,6 +15,8 @@ pub struct Chain {
     pub links: Vec<Link>,
     /// How long it may take.
     pub needs: Vec<Within>,
+    /// Label of the marks by which live programs say what they pass on, 1 to [`MARK_BYTES`] bytes; otherwise their wake-ups tell.
+    pub mark: Option<String>,
     /// Where it is defined.
     pub spot: Spot,
 }

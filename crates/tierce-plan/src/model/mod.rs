@@ -26,7 +26,7 @@ pub mod topology;
 mod triggers;
 pub mod trust;
 
-pub use chain::{Chain, Latency, Link, Within};
+pub use chain::{Chain, Latency, Link, Within, MARK_BYTES};
 pub use checksum::Checksum;
 pub use for_each::{By, Copied, ForEach};
 pub use load::*;
@@ -240,6 +240,8 @@ pub struct RunOptions {
     pub throttle: ThrottleAt,
     /// `locks = "inheritance"`: who has a lock runs in the place of who waits for it.
     pub inherits: bool,
+    /// Files whose programs write marks: libraries by name, or absolute paths.
+    pub marks: Vec<String>,
     /// What runs on CPUs for which the plan names no root.
     pub other_cpus: OtherCpus,
     /// Policies that a later change may need, a bit each by number; the kernel object is loaded with those of the plan and these.
@@ -254,6 +256,7 @@ impl Default for RunOptions {
             watchdog_ns: 30_000_000_000,
             throttle: ThrottleAt::Anywhere,
             inherits: false,
+            marks: Vec::new(),
             other_cpus: OtherCpus::Default,
             policies: 0,
             trusts_names: false,

@@ -2,7 +2,7 @@
 
 use super::names::{Item, ItemKind};
 use super::state::Resolver;
-use crate::model::chain::{Chain, Latency, Link, Within};
+use crate::model::chain::{Chain, Latency, Link, Within, MARK_BYTES};
 use crate::model::{Load, Plan};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
@@ -19,6 +19,7 @@ impl Resolver {
             let items = self.collector.one_or_more(value);
             items.iter().filter_map(|item| within(&owner, item, &mut self.collector)).collect()
         });
+        let mark = fields.take("mark").and_then(|value| self.mark(&owner, value));
         let misspelt = fields.is_misspelt("tasks");
         fields.finish(&mut self.collector);
         let Some(tasks) = tasks else {
@@ -31,7 +32,24 @@ impl Resolver {
         };
         let Some(links) = self.links(&owner, tasks, delay) else { return };
         let (name, spot) = (item.key.text.clone(), item.key.spot);
-        self.plan.chains.push(Chain { name, links, needs, spot });
+        self.plan.chains.push(Chain { name, links, needs, mark, spot });
+    }
+
+    fn mark(&mut self, owner: &str, value: &Value) -> Option<String> {
+        let label = self.collector.text(&format!("`mark` of {owner}"), value)?;
+        if !(1..=MARK_BYTES).contains(&label.len()) || !label.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let message = format!("`mark` of {owner} cannot be that");
+            let fault = Fault::new("mark_must_be_short", value.spot, message).value(label);
+            self.collector.add(fault.bound(format!("1 to {MARK_BYTES} letters, digits or signs of ASCII")));
+            return None;
+        }
+        if self.plan.run.marks.is_empty() {
+            let message =
+                format!("{owner} is measured by marks, and no file is named whose programs write them");
+            let fault = Fault::new("mark_needs_files", value.spot, message);
+            self.collector.add(fault.hint("[run] marks = [\"libtierce.so.0\"], or the programs themselves"));
+        }
+        Some(label.into())
     }
 
     fn links(&mut self, owner: &str, tasks: &Value, delay: Option<&Value>) -> Option<Vec<Link>> {

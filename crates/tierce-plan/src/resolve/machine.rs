@@ -89,6 +89,7 @@ impl Resolver {
             }
         }
         self.plan.run.inherits = inherits(&mut fields, self.plan.run.throttle, collector);
+        self.plan.run.marks = marks(&mut fields, collector);
         self.plan.run.trusts_names = matching::trust("`[run]`", &mut fields, collector);
         if let Some(value) = fields.take("other_cpus") {
             match collector.text("`other_cpus`", value) {
@@ -251,6 +252,23 @@ fn inherits(fields: &mut Fields, throttle: ThrottleAt, collector: &mut Collector
         collector.add(Fault::new("inheritance_needs_throttle_anywhere", value.spot, message).hint(hint));
     }
     inherits
+}
+
+/// `marks = ["libtierce.so.0", "/opt/robot/camera"]`.
+fn marks(fields: &mut Fields, collector: &mut Collector) -> Vec<String> {
+    let Some(value) = fields.take("marks") else { return Vec::new() };
+    let mut files = Vec::new();
+    for item in collector.one_or_more(value) {
+        let Some(file) = collector.text("`marks`", item) else { continue };
+        if file.is_empty() || file.contains('\0') || (file.contains('/') && !file.starts_with('/')) {
+            let message = "`marks` of `[run]` names files whose programs write marks";
+            let fault = Fault::new("marks_must_name_files", item.spot, message).value(file);
+            collector.add(fault.bound("the name of a library, or an absolute path"));
+        } else if !files.iter().any(|known| known == file) {
+            files.push(file.to_string());
+        }
+    }
+    files
 }
 
 /// One of `[machine] interrupts`.

@@ -32,6 +32,9 @@ pub const MEASURED: u64 = kinds(&[Kind::Request, Kind::Release, Kind::Outside]);
 /// Those of waits for locks.
 pub const LOCK_WAITS: u64 = kinds(&[Kind::LockWait, Kind::LockEnd]);
 
+/// Those of marks.
+pub const MARKS: u64 = kinds(&[Kind::Mark]);
+
 /// Every kind of event.
 pub const EVERYTHING: u64 = u64::MAX;
 
@@ -74,6 +77,8 @@ pub struct Options {
     pub watch_locks: bool,
     /// Who has a lock runs in the place of who waits for it.
     pub inherits: bool,
+    /// Files whose programs write marks: libraries by name, or absolute paths.
+    pub marks: Vec<String>,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -120,6 +125,7 @@ impl Default for Options {
             count_contention: false,
             watch_locks: false,
             inherits: false,
+            marks: Vec::new(),
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,

@@ -157,7 +157,7 @@ impl Live {
 
     /// Some of what has been read; whether that was all.
     fn take_in(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<bool> {
-        let lost = self.kernel.side().lost + self.events.borrow().dropped;
+        let lost = self.kernel.side().lost + self.kernel.marks_lost()[0] + self.events.borrow().dropped;
         let mut events = std::mem::take(&mut *self.events.borrow_mut());
         if lost != self.lost {
             let value = lost - self.lost;
