@@ -10,7 +10,7 @@
 //! | protocol | blocking of task i |
 //! |---|---|
 //! | none | no bound: while the holder does not run, any number of jobs of others between the two may |
-//! | inheritance (PIP) | the smaller sum of two: for each less urgent task the longest section that reaches i; for each lock the longest of these sections (no two tasks have the same lock) |
+//! | inheritance (PIP) | the largest sum of sections that reach i: of each less urgent task one at most, and of each lock one at most (no two tasks have the same lock) |
 //! | ceiling (PCP), immediate ceiling, SRP | the longest section of a less urgent task whose lock has a user at least as urgent as i: one only |
 //!
 //! Of nested sections the outermost one that reaches i counts: the holder is back at its own priority after it.
@@ -92,7 +92,7 @@ pub fn blocking(sections: &[Vec<CriticalSection>], levels: &[u32], protocols: &[
             if protocol == Protocol::None && !held.is_empty() {
                 return Blocking { most_ns: None, held: longest(&held) };
             }
-            let held = if protocol == Protocol::Inheritance { fewest(&held) } else { longest(&held) };
+            let held = if protocol == Protocol::Inheritance { apart(&held) } else { longest(&held) };
             blocking.most_ns =
                 held.iter().fold(blocking.most_ns, |sum, held| sum?.checked_add(held.length_ns));
             blocking.held.extend(held);
@@ -107,8 +107,11 @@ fn longest(held: &[Held]) -> Vec<Held> {
     held.iter().rev().max_by_key(|held| held.length_ns).copied().into_iter().collect()
 }
 
-/// One of each task, or one of each lock.
-fn fewest(held: &[Held]) -> Vec<Held> {
+/// Among more sections than that the largest sum is not looked for.
+const APART_MAX: usize = 100;
+
+/// Sections of different tasks with different locks whose sum is the largest; where there are very many, a larger sum.
+fn apart(held: &[Held]) -> Vec<Held> {
     let one_of_each = |key: &dyn Fn(&Held) -> usize| {
         let mut kept = BTreeMap::<usize, Held>::new();
         for held in held {
@@ -120,12 +123,58 @@ fn fewest(held: &[Held]) -> Vec<Held> {
         kept.into_values().collect::<Vec<_>>()
     };
     let sum = |held: &[Held]| held.iter().fold(0u64, |sum, held| sum.saturating_add(held.length_ns));
+    let differ = |keys: Vec<usize>| set(keys.clone()).len() == keys.len();
     let (tasks, locks) = (one_of_each(&|held| held.task), one_of_each(&|held| held.lock));
-    if sum(&locks) < sum(&tasks) {
-        locks
+    let (most, is_apart) = if sum(&locks) < sum(&tasks) {
+        let is_apart = differ(locks.iter().map(|held| held.task).collect());
+        (locks, is_apart)
     } else {
-        tasks
+        let is_apart = differ(tasks.iter().map(|held| held.lock).collect());
+        (tasks, is_apart)
+    };
+    if is_apart || held.len() > APART_MAX {
+        most
+    } else {
+        largest_apart(held)
     }
+}
+
+/// A matching of tasks and locks of the largest weight: one section more at a time, by the exchange that gains most.
+fn largest_apart(held: &[Held]) -> Vec<Held> {
+    let length = |at: usize| i128::from(held[at].length_ns);
+    let mut chosen = Vec::<usize>::new();
+    loop {
+        let taken = |key: &dyn Fn(&Held) -> bool| chosen.iter().copied().find(|at| key(&held[*at]));
+        let has_lock = |at: usize| taken(&|other| other.lock == held[at].lock);
+        let has_task = |at: usize| taken(&|other| other.task == held[at].task);
+        // What is gained if that section is the last one to come, and which one comes before it, in whose place its task's was.
+        let begin = |at: usize| has_task(at).is_none().then(|| length(at));
+        let mut gains: Vec<_> = (0..held.len()).map(begin).collect();
+        let mut before = vec![None; held.len()];
+        let mut changes = true;
+        while changes {
+            changes = false;
+            for at in 0..held.len() {
+                let Some((gain, given)) = gains[at].zip(has_lock(at)) else { continue };
+                let others = |next: &usize| *next != given && held[*next].task == held[given].task;
+                for next in (0..held.len()).filter(others) {
+                    let more = gain - length(given) + length(next);
+                    if gains[next].is_none_or(|known| known < more) {
+                        (gains[next], before[next], changes) = (Some(more), Some(at), true);
+                    }
+                }
+            }
+        }
+        let ends = (0..held.len()).filter(|at| has_lock(*at).is_none());
+        let best = ends.filter_map(|at| Some((gains[at]?, at))).max().filter(|(gain, _)| *gain > 0);
+        let Some((_, last)) = best else { break };
+        let path: Vec<_> = std::iter::successors(Some(last), |at| before[*at]).collect();
+        let locks: Vec<_> = path.iter().map(|at| held[*at].lock).collect();
+        chosen.retain(|at| !locks.contains(&held[*at].lock));
+        chosen.extend(path);
+    }
+    chosen.sort_unstable_by_key(|at| held[*at].task);
+    chosen.into_iter().map(|at| held[at]).collect()
 }
 
 /// For each lock the most urgent level that may come to wait for it.

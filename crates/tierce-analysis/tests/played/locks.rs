@@ -48,6 +48,44 @@ fn one_of_each_task_or_of_each_lock() {
     assert_eq!(most(&sections, Protocol::Ceiling), [5, 5, 4, 0]);
 }
 
+/// Of different tasks and different locks: no choice of sections has a larger sum, and one has this one.
+#[test]
+fn the_largest_sum_of_sections_apart() {
+    fn largest(tasks: &[Vec<u64>], locks: &mut Vec<usize>) -> u64 {
+        let Some((first, others)) = tasks.split_first() else { return 0 };
+        let mut most = largest(others, locks);
+        for (lock, length) in first.iter().enumerate() {
+            if *length > 0 && !locks.contains(&lock) {
+                locks.push(lock);
+                most = most.max(length + largest(others, locks));
+                locks.pop();
+            }
+        }
+        most
+    }
+    let (mut draw, mut between) = (Draw::new(0x10C5), 0);
+    for _ in 0..2_000 {
+        let (tasks, locks) = (1 + draw.below(5), 1 + draw.below(5));
+        let lengths: Vec<Vec<u64>> = (0..tasks)
+            .map(|_| (0..locks).map(|_| draw.below(9).saturating_sub(2) as u64).collect())
+            .collect();
+        let users = (0..locks).map(|lock| section(lock, 1, vec![])).collect();
+        let of = |lengths: &Vec<u64>| {
+            let used = lengths.iter().enumerate().filter(|(_, length)| **length > 0);
+            used.map(|(lock, length)| section(lock, *length, vec![])).collect()
+        };
+        let sections: Vec<Vec<_>> = std::iter::once(users).chain(lengths.iter().map(of)).collect();
+        let levels: Vec<_> = (0..sections.len() as u32).collect();
+        let found = blocking(&sections, &levels, &vec![Protocol::Inheritance; locks]).swap_remove(0);
+        assert_eq!(found.most_ns, Some(largest(&lengths, &mut Vec::new())), "{lengths:?}");
+        assert_eq!(found.held.iter().map(|held| held.length_ns).sum::<u64>(), found.most_ns.unwrap());
+        let of_tasks: u64 = lengths.iter().flat_map(|lengths| lengths.iter().max()).sum();
+        let of_locks: u64 = (0..locks).flat_map(|lock| lengths.iter().map(move |all| all[lock]).max()).sum();
+        between += usize::from(found.most_ns < Some(of_tasks.min(of_locks)));
+    }
+    assert!(between > 200, "{between}");
+}
+
 /// The second waits for the first lock, whose holder waits for the second one, which nobody as urgent uses.
 #[test]
 fn waits_go_through_others() {

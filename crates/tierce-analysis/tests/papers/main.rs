@@ -1,4 +1,8 @@
-//! Worked numbers of the papers about schedulability.
+//! Worked numbers of the papers about schedulability, and of other programs for it.
+
+mod locks;
+mod one_cpu;
+mod several_cpus;
 
 use tierce_analysis::{priorities, server, utilisation, Demand, Edf, FixedPriority, Response, Supply, Task};
 use tierce_guarantee::whole;
