@@ -21,6 +21,7 @@
 //! - [`federated`]: parallel tasks with CPUs of their own.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`question`]: which of them answers a question about a set of tasks.
+//! - [`system`]: tasks on given CPUs with locks and chains, by these together.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
@@ -56,6 +57,7 @@ pub mod split;
 mod supply;
 pub mod suspending_locks;
 pub mod suspension;
+pub mod system;
 mod table;
 mod tardiness;
 mod task;

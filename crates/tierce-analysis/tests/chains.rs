@@ -8,7 +8,7 @@ mod draw;
 use draw::Draw;
 use std::collections::VecDeque;
 use tierce_analysis::chains::{
-    bounds, by_fixed_priority, propagate, Bounds, Placed, Release, Segment, Span, Times,
+    bounds, by_fixed_priority, by_jitter_alone, propagate, Bounds, Placed, Release, Segment, Span, Times,
 };
 use tierce_analysis::Task;
 
@@ -437,9 +437,14 @@ fn nothing_exceeds_its_bound() {
     let mut draw = Draw::new(70);
     let (mut tasks, mut responses, mut reactions, mut ages) =
         (Near::default(), Near::default(), Near::default(), Near::default());
+    let mut lesser = 0;
     for _ in 0..rounds(600) {
         let mut system = System::draw(&mut draw);
         let times = by_fixed_priority(&system.placed());
+        for (times, by_jitter) in times.iter().zip(by_jitter_alone(&system.placed())) {
+            assert!(times.done.most_ns <= by_jitter.done.most_ns, "{system:?}");
+            lesser += u32::from(times.done.most_ns < by_jitter.done.most_ns);
+        }
         for round in 0..4 {
             system.tasks.iter_mut().for_each(|task| {
                 task.phase = draw.below(task.placed.task.period_ns as usize) as u64;
@@ -458,6 +463,7 @@ fn nothing_exceeds_its_bound() {
         }
     }
     println!("tasks: {tasks}; responses: {responses}; reactions: {reactions}; ages: {ages}");
+    assert!(lesser > 0, "offsets make no bound less");
     for near in [tasks, responses, reactions, ages] {
         assert!(near.bounds > 1_000 && near.near * 50 > near.bounds, "{near}");
     }

@@ -57,6 +57,11 @@ pub enum Release {
         extra_ns: u64,
         phase_ns: u64,
     },
+    /// Up to so many jobs at once, and no more in any window of that length.
+    Burst {
+        jobs: u64,
+        interval_ns: u64,
+    },
     Once {
         at_ns: u64,
     },
@@ -67,12 +72,13 @@ pub enum Release {
 }
 
 impl Release {
-    /// The least distance of two jobs.
+    /// The least distance of two jobs; of bursts, of the first of one and the first of the next.
     pub fn least_ns(&self) -> Option<u64> {
         match self {
             Self::Periodic { period_ns: least_ns, .. } | Self::Sporadic { separation_ns: least_ns, .. } => {
                 Some(*least_ns)
             }
+            Self::Burst { interval_ns, .. } => Some(*interval_ns),
             Self::Once { .. } | Self::Triggered | Self::Never => None,
         }
     }
@@ -170,6 +176,9 @@ impl Draft {
                 }
                 Release::Once { .. } => "a single job is preempted here: bounds lack the blocking by it",
                 Release::Periodic { .. } | Release::Sporadic { .. } | Release::Triggered => continue,
+                Release::Burst { .. } => {
+                    "jobs that come in bursts are preempted here: bounds lack the blocking by one"
+                }
                 Release::Never => "it has no jobs",
             };
             task.whole = false;
@@ -255,6 +264,13 @@ impl Task {
                 keys.push(self.work("work"));
                 keys.extend(self.deadline());
                 keys.extend((phase_ns > 0).then(|| time("phase", phase_ns)));
+            }
+            Release::Burst { jobs, interval_ns } => {
+                let mut times = vec!["\"1ns\"".to_string(); usize::try_from(jobs).unwrap_or(1).max(1) - 1];
+                times.push(format!("\"{}\"", show_time(interval_ns)));
+                keys.push(format!("separation = [{}]", times.join(", ")));
+                keys.push(self.work("work"));
+                keys.extend(self.deadline());
             }
             Release::Once { at_ns } => {
                 keys.push(format!("phases = [{{ {} }}]", self.work("run")));

@@ -186,11 +186,15 @@ impl<'a> Flat<'a> {
                 "a task may run on each CPU of its scheduler",
             );
         }
-        if load.is_bursty() {
-            let what = format!("all but the first `separation` of `{}`", task.name);
-            self.leave(task.spot, what, "its jobs are as far apart as two may be");
-        }
         self.members.push(Member { index, task, scheduler, priority, deadline_ns, load });
+    }
+
+    /// A task whose jobs cannot come in bursts in the file.
+    pub fn leave_bursts(&mut self, member: &Member) {
+        if member.load.is_bursty() {
+            let what = format!("all but the first `separation` of `{}`", member.task.name);
+            self.leave(member.task.spot, what, "its jobs are as far apart as two may be");
+        }
     }
 
     /// A task whose jobs cannot be without preemption in the file, or not in parts.

@@ -91,6 +91,92 @@ fn what_was_exported_is_imported_as_the_same_plan() {
     assert!(whole >= 3, "{whole}");
 }
 
+/// What pyCPA's documentation prints for its own systems, from when the first task is ready, which is up to its jitter late. Check counts from the
+/// release without jitter, and not again what already made a task late.
+#[test]
+fn bounds_of_public_examples_are_no_longer_than_published() {
+    type Chains<'a> = &'a [(&'a str, u64)];
+    let cases: [(&str, Chains, Chains); 2] = [
+        ("pycpa-spp.xml", &[("T11", 10 + 5), ("T12", 13 + 6)], &[("T22", 13 + 21 + 6), ("T21", 10 + 2 + 5)]),
+        ("pycpa-tutorial.xml", &[("T11", 10 + 3), ("T12", 13 + 1)], &[("T31", 32 + 3), ("T32", 27 + 1)]),
+    ];
+    for (name, heads, ends) in cases {
+        let text = std::fs::read_to_string(folder().join(name)).unwrap();
+        let plan = plan(name, &import(name, &text, Format::Pycpa, Unit::Ms).unwrap().text);
+        let admission = plan.admit();
+        for (index, task) in plan.tasks.iter().enumerate() {
+            let Some((_, published)) = heads.iter().find(|(head, _)| *head == task.name) else { continue };
+            let found = admission.tasks[index].response.and_then(|response| response.ns());
+            assert_eq!(found, Some(published * 1_000_000), "{}", task.name);
+        }
+        for (chain, verdict) in plan.chains.iter().zip(&admission.chains) {
+            let last = &plan.tasks[chain.links.last().unwrap().task].name;
+            let (_, published) = ends.iter().find(|(end, _)| end == last).unwrap();
+            let found = verdict.bounds.response_ns.unwrap();
+            println!("{name} {last}: {found} ns, published {published} ms");
+            assert!(found <= published * 1_000_000, "{name} {last}: {found}");
+        }
+        assert_eq!(plan.chains.len(), ends.len());
+    }
+}
+
+/// Bursts are jobs one by one where plans have them so, and tasks that others release have their resources.
+#[test]
+fn bursts_and_resources_of_triggered_tasks() {
+    let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
+    let import =
+        |text: &str| import("f", text, Format::Mast, Unit::Ms).unwrap_or_else(|faults| panic!("{faults}"));
+    let servers = read("mast-servers.txt");
+    let imported = import(&servers);
+    assert!(imported
+        .text
+        .contains(r#"separation = ["1ns", "1ns", "100ms"], work = { min = "250us", max = "500us" }"#));
+    let many = import(&servers.replace("Max_Arrivals => 3", "Max_Arrivals => 65")).text;
+    assert!(many.contains("up to 65 at a time are one job here") && many.contains("32.5ms"), "{many}");
+    let flow = "Processing_Resource (Type => Regular_Processor, Name => cpu);
+        Scheduler (Type => Primary_Scheduler, Name => main, Host => cpu, Policy => (Type => Fixed_Priority));
+        Scheduling_Server (Type => Regular, Name => a, Scheduler => main,
+            Server_Sched_Parameters => (Type => Fixed_Priority_Policy, The_Priority => 10));
+        Scheduling_Server (Type => Regular, Name => b, Scheduler => main,
+            Server_Sched_Parameters => (Type => Fixed_Priority_Policy, The_Priority => 9));
+        Shared_Resource (Type => Immediate_Ceiling_Resource, Name => bus);
+        Operation (Type => Simple, Name => work, Worst_Case_Execution_Time => 1, Shared_Resources_List => (bus));
+        Transaction (Type => Regular, Name => flow,
+            External_Events => ((Type => Periodic, Name => begin, Period => 10)),
+            Internal_Events => ((Type => Regular, Name => mid), (Type => Regular, Name => end)),
+            Event_Handlers => ((Type => Activity, Input_Event => begin, Output_Event => mid,
+                Activity_Operation => work, Activity_Server => a), (Type => Activity, Input_Event => mid, Output_Event => end,
+                Activity_Operation => work, Activity_Server => b)));";
+    let imported = import(flow);
+    let there = plan("flow", &imported.text);
+    assert!(
+        there.tasks.iter().all(|task| task.load.as_ref().unwrap().sections().len() == 1),
+        "{}",
+        imported.text
+    );
+    assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
+    assert!(there.admit().chains[0].bounds.response_ns.is_some());
+    // And back: of bursts no more than so many in a window as long as the last separation.
+    let separations = |list: &str| {
+        let text = format!(
+            "[machine]\ncpus = 1\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n[task.a]\nunder.top = {{ priority = 2 }}\n\
+            load = {{ separation = {list}, work = \"1ms\" }}\n"
+        );
+        export(&plan("bursts", &text), Format::Mast, Unit::Ms).unwrap()
+    };
+    let back = separations(r#"["1ns", "1ns", "100ms"]"#);
+    assert!(
+        back.text.contains("Bound_Interval => 100,") && back.text.contains("Max_Arrivals => 3"),
+        "{}",
+        back.text
+    );
+    assert_eq!(back.left_out, []);
+    assert!(import(&back.text).text.contains(r#"separation = ["1ns", "1ns", "100ms"]"#));
+    let apart = separations(r#"["1ms", "100ms"]"#);
+    assert!(apart.text.contains("Max_Arrivals => 2"), "{}", apart.text);
+    assert_eq!(apart.left_out[0].what, "all but the last `separation` of `a`");
+}
+
 /// Jobs are whole where nobody beside them holds a lock.
 #[test]
 fn tasks_without_preemption() {

@@ -45,6 +45,18 @@ pub struct Placed {
 /// # Panics
 /// When tasks trigger each other in a circle.
 pub fn by_fixed_priority(tasks: &[Placed]) -> Vec<Times> {
+    times(tasks, true)
+}
+
+/// The same by jitter alone: what [`by_fixed_priority`] finds without the offsets of tasks that have one head.
+///
+/// # Panics
+/// As [`by_fixed_priority`].
+pub fn by_jitter_alone(tasks: &[Placed]) -> Vec<Times> {
+    times(tasks, false)
+}
+
+fn times(tasks: &[Placed], with_offsets: bool) -> Vec<Times> {
     let releases: Vec<_> = tasks.iter().map(|task| task.release.clone()).collect();
     let least: Vec<_> = tasks.iter().map(|task| task.least_work_ns).collect();
     let heads: Vec<_> = (0..tasks.len()).map(|task| head(tasks, task)).collect();
@@ -62,7 +74,7 @@ pub fn by_fixed_priority(tasks: &[Placed]) -> Vec<Times> {
     propagate(&releases, &least, |ready| {
         let mut responses = vec![u64::MAX; tasks.len()];
         for on_it in &by_cpu {
-            responses_on(tasks, &heads, ready, on_it, &mut responses);
+            responses_on(tasks, &heads, ready, (on_it, with_offsets), &mut responses);
         }
         responses
     })
@@ -82,7 +94,14 @@ fn head(tasks: &[Placed], task: usize) -> usize {
     head
 }
 
-fn responses_on(tasks: &[Placed], heads: &[usize], ready: &[Span], on_it: &[usize], responses: &mut [u64]) {
+/// Of those on one CPU, by decreasing priority.
+fn responses_on(
+    tasks: &[Placed],
+    heads: &[usize],
+    ready: &[Span],
+    (on_it, with_offsets): (&[usize], bool),
+    responses: &mut [u64],
+) {
     // A jitter beyond all bounds makes this and all below unbounded.
     let late = |at: &usize| {
         let (jitter_ns, task) = (ready[*at].jitter_ns(), tasks[*at].task);
@@ -95,11 +114,10 @@ fn responses_on(tasks: &[Placed], heads: &[usize], ready: &[Span], on_it: &[usiz
     let by_jitter = by_jitter.responses_by_level(&set, &levels, &Supply::WHOLE);
     for (place, at) in on_it.iter().enumerate() {
         let upto = levels.iter().rposition(|level| *level == levels[place]).map_or(place, |last| last);
-        let with_offsets = response_with_offsets(&set[..=upto], place, |other| {
-            (heads[on_it[other]], ready[on_it[other]].least_ns)
-        });
+        let head = |other: usize| (heads[on_it[other]], ready[on_it[other]].least_ns);
+        let found = with_offsets.then(|| response_with_offsets(&set[..=upto], place, head)).flatten();
         let by_jitter = by_jitter[place].ns().unwrap_or(u64::MAX);
-        responses[*at] = by_jitter.min(with_offsets.unwrap_or(u64::MAX));
+        responses[*at] = by_jitter.min(found.unwrap_or(u64::MAX));
     }
 }
 

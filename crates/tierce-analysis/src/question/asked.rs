@@ -1,6 +1,6 @@
 //! What is asked, and what goes together.
 
-use super::names::{Offsets, Policy, Preemption};
+use super::names::{Named as _, Offsets, Policy, Preemption};
 use super::refused::{refuse, Refused};
 use super::supplied::{is_together, Given, Supplied, CPUS_MAX};
 use crate::partition::Fit;
@@ -64,8 +64,10 @@ pub struct Question {
     pub given: Given,
     /// How many.
     pub cpus: u32,
-    /// `None`: any CPU may run any task, if there are several.
+    /// `None`: any CPU may run any task, if there are several and no homes.
     pub partition: Option<Fit>,
+    /// Of each task its CPU, where that is given.
+    pub homes: Option<Vec<usize>>,
     /// Also how far numbers can change.
     pub sensitivity: bool,
     /// Of pd2, in ns.
@@ -89,7 +91,36 @@ pub enum Thresholds {
 
 impl Question {
     /// `entries` are valid, as those of a table are. Refused: what does not go together.
-    pub fn new(mut entries: Vec<Entry>, options: &Options) -> Result<Self, Refused> {
+    pub fn new(entries: Vec<Entry>, options: &Options) -> Result<Self, Refused> {
+        Self::asked(entries, options, None)
+    }
+
+    /// The same with the CPU of each task, below [`CPUS_MAX`].
+    ///
+    /// # Panics
+    /// When there is not one for each task.
+    pub fn on_cpus(entries: Vec<Entry>, homes: Vec<usize>, options: &Options) -> Result<Self, Refused> {
+        assert_eq!(entries.len(), homes.len(), "a CPU for each task");
+        if options.cpus.is_some() || options.partition.is_some() {
+            refuse!("tasks_have_their_cpus", "each task has its CPU; leave out --cpus and --partition");
+        }
+        if options.supply.as_ref().is_some_and(is_together) {
+            refuse!("tasks_have_their_cpus", "each task has its CPU; give a supply of each CPU, without @");
+        }
+        let policy = options.policy;
+        let elsewhere =
+            |policy: Policy| policy.mixed().is_some() || matches!(policy, Policy::Pd2 | Policy::Federated);
+        if let Some(policy) = policy.filter(|policy| elsewhere(*policy)) {
+            let name = policy.name();
+            refuse!(
+                "tasks_have_their_cpus",
+                "{name} does not analyse tasks on CPUs that are given; leave out `cpu`, locks and chains"
+            );
+        }
+        Self::asked(entries, options, Some(homes))
+    }
+
+    fn asked(mut entries: Vec<Entry>, options: &Options, homes: Option<Vec<usize>>) -> Result<Self, Refused> {
         let Some(policy) = options.policy else {
             refuse!("policy_must_be_given", "say with --policy by which policy the tasks are scheduled");
         };
@@ -109,10 +140,14 @@ impl Question {
                 entries.len()
             );
         }
-        let cpus = cpus_of(&given, options, policy)?;
+        let last = homes.iter().flatten().max();
+        let cpus = match last {
+            Some(last) => u32::try_from(last + 1).unwrap_or(CPUS_MAX),
+            None => cpus_of(&given, options, policy)?,
+        };
         let tasks = entries.iter().map(|entry| entry.task).collect();
         let Options { partition, sensitivity, quantum, .. } = *options;
-        if cpus > 1 && partition.is_none() && sensitivity {
+        if cpus > 1 && partition.is_none() && homes.is_none() && sensitivity {
             refuse!("sensitivity_needs_an_exact_test", "on several CPUs --sensitivity needs --partition");
         }
         let offsets_known = options.offsets == Offsets::Known;
@@ -123,6 +158,7 @@ impl Question {
             given,
             cpus,
             partition,
+            homes,
             sensitivity,
             quantum,
             offsets_known,
@@ -202,7 +238,7 @@ impl Question {
                 "{name} has a list of works or periods, which is for --policy fp, rm, dm and edf"
             );
         }
-        if self.cpus > 1 {
+        if self.cpus > 1 && self.homes.is_none() {
             refuse!("lists_are_for_one_cpu", "{name} has a list of works or periods, which is for one CPU");
         }
         if let Some(other) = special {
@@ -299,7 +335,7 @@ impl Question {
 
     /// Any CPU may run any task.
     pub fn is_global(&self) -> bool {
-        self.cpus > 1 && self.partition.is_none()
+        self.cpus > 1 && self.partition.is_none() && self.homes.is_none()
     }
 }
 

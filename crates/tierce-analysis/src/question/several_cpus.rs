@@ -49,6 +49,9 @@ pub struct Sensitivity {
 
 /// The CPU of each task, or the first task that fits on none; and whether all that was tried is exact.
 fn placed(asked: &Question, supply: &Supply, watch: &Watch) -> (Partition, bool) {
+    if let Some(homes) = &asked.homes {
+        return (Partition::Fits(homes.clone()), true);
+    }
     if asked.cpus == 1 {
         return (Partition::Fits(vec![0; asked.tasks.len()]), true);
     }
@@ -71,6 +74,11 @@ pub fn holds_in_parts(asked: &Question) -> (bool, bool) {
     let Supplied::Each(supply) = asked.given.supply else { return (false, false) };
     match placed(asked, &supply, &Watch::default()) {
         (Partition::Fits(_), _) if asked.cpus == 1 => holds(asked, &asked.entries, &supply),
+        (Partition::Fits(cpus), _) if asked.homes.is_some() => {
+            let members = |cpu| (0..cpus.len()).filter(|index| cpus[*index] == cpu).collect::<Vec<_>>();
+            let each = (0..asked.cpus as usize).map(|cpu| holds(asked, &some(asked, &members(cpu)), &supply));
+            each.fold((true, true), |all, one| (all.0 && one.0, all.1 && one.1))
+        }
         (Partition::Fits(_), exact) => (true, exact),
         (Partition::Fails(_), exact) => (false, exact),
     }

@@ -1,4 +1,4 @@
-//! `tierce analyse`: do the tasks of a table meet their deadlines under one policy?
+//! `tierce analyse`: do the tasks of a table, or of a TOML file, meet their deadlines under one policy?
 
 mod criticality;
 mod early;
@@ -6,6 +6,7 @@ mod federated;
 mod jobs;
 mod output;
 mod question;
+mod system;
 
 pub use question::{one_of, read, read_set, Args};
 pub use tierce_analysis::question::{time, time_within};
@@ -22,10 +23,23 @@ use tierce_terminal::Watched;
 /// Run `tierce analyse`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let text = question::read_text(&args.tasks)?;
-    if job_sets::is_job_set(&text) {
+    let is_toml = args.tasks.extension().is_some_and(|extension| extension == "toml");
+    if !is_toml && job_sets::is_job_set(&text) {
         return jobs::run(&args, &text);
     }
-    let asked = Arc::new(Question::new(question::parse_set(&args.tasks, &text)?.0, &args.options())?);
+    let entries = if is_toml {
+        match system::read(&text, &args.tasks.display().to_string(), args.policy) {
+            Ok(set) if set.is_plain() => set.entries(),
+            Ok(set) => return system::run(&args, set),
+            Err(faults) => {
+                eprint!("{}", faults.report());
+                return Ok(ExitCode::from(2));
+            }
+        }
+    } else {
+        question::parse_set(&args.tasks, &text)?.0
+    };
+    let asked = Arc::new(Question::new(entries, &args.options())?);
     let worker = Arc::clone(&asked);
     let (answer, early) = match beside("tasks", move |watch| worker.answer_while(watch)) {
         Watched::Done(answer) => (answer?, false),

@@ -47,9 +47,13 @@ struct Flow<'f> {
     known: HashMap<String, Option<Vec<(Origin, u64)>>>,
 }
 
-/// When jobs of a task come, how much of them at a time, and whether its end releases others.
+/// A longer burst is one job.
+const BURST_MAX: u64 = 64;
+
+/// When jobs of a task come, by which external event, how many at a time, and whether its end releases others.
 struct Way {
     release: Release,
+    external: usize,
     burst: u64,
     leads_on: bool,
 }
@@ -258,7 +262,8 @@ impl Flows<'_> {
                 (Release::Once { .. } | Release::Never, false) => Release::Never,
                 (_, false) => Release::Triggered,
             };
-            let way = Way { release, burst: *burst, leads_on: !nexts[index].is_empty() };
+            let (external, leads_on) = (step.external, !nexts[index].is_empty());
+            let way = Way { release, external, burst: *burst, leads_on };
             step.task = self.task(flow, &flow.handlers[*activity], way, draft)?;
         }
         let leads_on = |way: &Vec<usize>| {
@@ -327,7 +332,6 @@ impl Flows<'_> {
                 let separation_ns = self.text.some(word, self.unit, Round::Down)?;
                 let most = external.get("max_arrivals").map(|word| self.text.whole(word)).transpose()?;
                 let most = most.unwrap_or(1).max(1);
-                leave(event, format!("up to {most} at a time are one job here, of as much work"));
                 (Release::Sporadic { separation_ns, extra_ns: 0, phase_ns: 0 }, most)
             }
             "singular" => (Release::Once { at_ns: phase_ns }, 1),
@@ -342,7 +346,7 @@ impl Flows<'_> {
     }
 
     fn task(&self, flow: &Flow, activity: &Group, way: Way, draft: &mut Draft) -> Result<usize, Refusal> {
-        let Way { release, burst, leads_on } = way;
+        let Way { mut release, external, mut burst, leads_on } = way;
         let server_word = activity.need("activity_server", self.text)?;
         let unknown = || {
             let message = "there is no scheduling server of this name";
@@ -354,13 +358,27 @@ impl Flows<'_> {
         let operation = activity.need("activity_operation", self.text)?;
         let mut job = self.operations.job(operation, server.unit, server.bit)?;
         draft.left_out.append(&mut job.left_out);
+        if burst > 1 {
+            let plain = !leads_on && job.sections.is_empty() && !server.whole;
+            let alone = plain.then(|| in_bursts(&release, burst)).flatten();
+            let name = flow.externals[external].need("name", self.text)?;
+            let what = format!("event {} of {}", quoted(name), quoted(flow.name));
+            let why = match &alone {
+                Some(_) => format!("up to {burst} that come at once come 1 ns apart here"),
+                None => format!("up to {burst} at a time are one job here, of as much work"),
+            };
+            draft.left_out.push(self.text.left_out(&name.at, what, why));
+            if let Some(alone) = alone {
+                (release, burst) = (alone, 1);
+            }
+        }
         let too_long =
             || self.text.fault("time_must_fit", operation.at.clone(), "a burst of these works too long");
         let times =
             |ns: u64| ns.checked_mul(burst).filter(|ns| *ns <= tierce_plan::TIME_MAX_NS).ok_or_else(too_long);
         let (work_ns, least_work_ns) = (times(job.work_ns)?, times(job.least_ns)?);
-        if !job.sections.is_empty() && release.least_ns().is_none() {
-            let why = "only tasks with releases of their own hold locks in plans";
+        if !job.sections.is_empty() && matches!(release, Release::Once { .. } | Release::Never) {
+            let why = "a task that has a single job, or none, holds no locks in plans";
             let what = format!("resources of {} in {}", quoted(operation), quoted(flow.name));
             draft.left_out.push(self.text.left_out(&operation.at, what, why));
             job.sections.clear();
@@ -452,6 +470,16 @@ impl Flows<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Jobs of a burst one by one, where a plan has them so.
+fn in_bursts(release: &Release, jobs: u64) -> Option<Release> {
+    match release {
+        Release::Sporadic { separation_ns, .. } if jobs <= BURST_MAX && *separation_ns > jobs => {
+            Some(Release::Burst { jobs, interval_ns: *separation_ns })
+        }
+        _ => None,
     }
 }
 

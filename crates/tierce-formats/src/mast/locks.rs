@@ -51,7 +51,7 @@ pub fn fit(draft: &mut Draft, nodes: &HashMap<String, (Order, usize)>) {
         let Some(users) = users.get(&lock.name) else { continue };
         let cpus: BTreeSet<_> = users.iter().map(|node| place(node).1).collect();
         if cpus.len() > 1 {
-            let why = "its users are on several CPUs: nobody holds it";
+            let why = "its users are on several CPUs, and the file does not say how one waits for another: nobody holds it";
             leave(lock.line, format!("resource `{}`", lock.name), why);
             gone.insert(lock.name.clone());
         } else if users.len() > 1 && lock.protocol.has_ceilings() {

@@ -400,7 +400,11 @@ impl Writer<'_> {
             return within_ns.map(|ns| ("hard_global_deadline", ns));
         }
         let deadline_ns = head.load.deadline_ns()?;
-        match (head.load.is_soft(), head.load.shortest_period_ns()) {
+        let of_bursts = match head.load {
+            Load::Sporadic(load) => load.further_ns.last().copied(),
+            _ => None,
+        };
+        match (head.load.is_soft(), of_bursts.or(head.load.shortest_period_ns())) {
             (false, _) => Some(("hard_global_deadline", deadline_ns)),
             // Not even that is asked.
             (true, Some(period_ns)) if period_ns == deadline_ns => None,
@@ -409,7 +413,11 @@ impl Writer<'_> {
     }
 
     fn external(&mut self, head: &Member, name: &str) -> Group {
-        let kind = if matches!(head.load, Load::Sporadic(_)) { "sporadic" } else { "periodic" };
+        let kind = match head.load {
+            load if load.is_bursty() => "bursty",
+            Load::Sporadic(_) => "sporadic",
+            _ => "periodic",
+        };
         let mut external = Group::new(Word::default(), kind);
         external.put("name", name);
         match head.load {
@@ -423,7 +431,18 @@ impl Writer<'_> {
                 }
             }
             Load::Sporadic(load) => {
-                external.put("min_interarrival", self.time(load.separation_ns));
+                match load.further_ns.last() {
+                    // No more jobs come in a window as long as the last separation than there are separations.
+                    Some(last_ns) => {
+                        external.put("bound_interval", self.time(*last_ns));
+                        external.put("max_arrivals", (load.further_ns.len() + 1).to_string());
+                        if load.separation_ns > 1 || load.further_ns.iter().rev().skip(1).any(|ns| *ns > 1) {
+                            let what = format!("all but the last `separation` of `{}`", head.task.name);
+                            self.flat.leave(head.task.spot, what, "as many events may come at once");
+                        }
+                    }
+                    None => external.put("min_interarrival", self.time(load.separation_ns)),
+                }
                 if load.extra_ns > 0 || load.phase_ns > 0 {
                     let what = format!("`extra` and `phase` of `{}`", head.task.name);
                     self.flat.leave(head.task.spot, what, "events come as often as they may");

@@ -39,7 +39,10 @@ pub fn write(plan: &Plan) -> Result<(String, Vec<LeftOut>), Faults> {
         let _ = writeln!(text, "\t\t<field name=\"{field}\" type=\"int\"/>");
     }
     let followers = followers(&mut flat, &members);
-    members.iter().for_each(|member| flat.leave_regions(member));
+    for member in &members {
+        flat.leave_bursts(member);
+        flat.leave_regions(member);
+    }
     for (number, member) in members.iter().enumerate() {
         let place = field.map(|field| {
             let cpu = flat.schedulers[member.scheduler].cpus[0] + 1;

@@ -34,6 +34,7 @@ pub fn write(plan: &Plan, unit_ns: u64) -> Result<(String, Vec<LeftOut>), Faults
         of.peek().is_some() && of.all(|member| *member.load.preemption() == Preemption::None)
     };
     let whole: Vec<bool> = (0..flat.schedulers.len()).map(is_whole).collect();
+    members.iter().for_each(|member| flat.leave_bursts(member));
     members.iter().filter(|member| !whole[member.scheduler]).for_each(|member| flat.leave_regions(member));
     let most = members.iter().map(|member| member.priority).max().unwrap_or(0);
     let mut writer = Writer { flat, unit_ns, text: String::new(), most };

@@ -119,7 +119,7 @@ fn print_table(asked: &Question, outcome: &Outcome) {
     }
 }
 
-fn print_sensitivity(asked: &Question, found: &Sensitivity) {
+pub fn print_sensitivity(asked: &Question, found: &Sensitivity) {
     let name_width =
         asked.entries.iter().map(|entry| entry.name.chars().count()).chain([4]).max().unwrap_or(4);
     let line = |name: &str, cells: [String; 6]| {

@@ -21,8 +21,8 @@ use tierce_analysis::{retas, Entry, Fault, Sections};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The table (CSV)
-    #[arg(value_name = "TASKS.csv")]
+    /// The table (CSV), or a TOML file of tasks, locks and chains
+    #[arg(value_name = "TASKS")]
     pub tasks: PathBuf,
     /// Scheduling policy; a job set needs none
     #[arg(long, value_parser = one_of::<Policy>())]
@@ -76,6 +76,7 @@ Columns (times have a unit; a bare whole number is ns; an empty cell is the defa
   offset                   of the first job; of effect with --offsets known
   criticality, work_hi     lo or hi; the work at the worst (amc, smc, vestal, edf-vd)
   span                     longest chain of a parallel job's work (federated)
+A file NAME.toml has the same as [task.NAME] tables, and `cpu`, `sections` with [lock.NAME], [chain.NAME].
 Two other forms are known by their first line: task sets of ReTAS (eight numbers a line), and job sets of
 np-schedulability-analysis (Task ID, Job ID, ...), for which the table says when each job is done at the earliest and the latest.
 
@@ -93,6 +94,7 @@ Examples:
   tierce analyse --policy pd2 --quantum 1ms --cpus 4 tasks.csv   Pfair
   tierce analyse --policy federated --cpus 8 tasks.csv           column span: parallel tasks
   tierce analyse --policy amc tasks.csv                          columns criticality, work_hi
+  tierce analyse --policy fp set.toml                            CPUs, locks, chains
   tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
 Ctrl-C ends it with the response times that are known by then.
