@@ -61,7 +61,7 @@ pub struct Blocking {
     pub held: Vec<Held>,
 }
 
-/// A section of a less urgent task.
+/// A section of another task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Who holds the lock.
@@ -70,6 +70,8 @@ pub struct Held {
     pub lock: usize,
     /// For how long.
     pub length_ns: u64,
+    /// How often it counts.
+    pub times: u64,
 }
 
 /// The blocking of each task: `sections` of its jobs, `levels` as in [`crate::FixedPriority::responses_by_level`] (equal ones do not block each
@@ -100,6 +102,19 @@ pub fn blocking(sections: &[Vec<CriticalSection>], levels: &[u32], protocols: &[
         blocking
     };
     levels.iter().map(of).collect()
+}
+
+/// With inheritance, for each task and each of its sections that are not within others: for how long a job of `task` may wait for what is
+/// held in it, also through others. What they wait for in turn is not counted there.
+pub fn reaching(sections: &[Vec<CriticalSection>], task: usize, locks: usize) -> Vec<Vec<u64>> {
+    let levels: Vec<_> = (0..sections.len()).map(|other| u32::from(other != task)).collect();
+    let reach = Reach::new(sections, &levels, &vec![Protocol::Inheritance; locks]);
+    let time = |section: &CriticalSection| {
+        let mut held = Vec::new();
+        reach.collect(section, task, 0, &mut held);
+        held.iter().fold(0u64, |sum, held| sum.saturating_add(held.length_ns))
+    };
+    sections.iter().map(|list| list.iter().map(time).collect()).collect()
 }
 
 /// The longest one.
@@ -208,7 +223,7 @@ impl Reach {
     /// The outermost sections that reach this level.
     fn collect(&self, section: &CriticalSection, task: usize, level: u32, held: &mut Vec<Held>) {
         if self.0[section.lock] <= level {
-            held.push(Held { task, lock: section.lock, length_ns: section.length_ns });
+            held.push(Held { task, lock: section.lock, length_ns: section.length_ns, times: 1 });
         } else {
             section.inner.iter().for_each(|inner| self.collect(inner, task, level, held));
         }

@@ -81,6 +81,7 @@ pub fn waits(spinners: &[Spinner], spin: Spin) -> Vec<Wait> {
                 task: task.0,
                 lock: *lock,
                 length_ns: *length_ns,
+                times: 1,
             });
             for at in equals {
                 let Spinner { cpu, sections, .. } = &spinners[*at];
@@ -131,7 +132,7 @@ impl Known {
         let mut locks = BTreeMap::<_, BTreeMap<_, Use>>::new();
         for (task, one) in spinners.iter().enumerate() {
             for (lock, length_ns) in &one.sections {
-                let held = Held { task, lock: *lock, length_ns: *length_ns };
+                let held = Held { task, lock: *lock, length_ns: *length_ns, times: 1 };
                 let first = || Use { longest: held, urgent: one.level };
                 let here = locks.entry(*lock).or_default().entry(one.cpu).or_insert_with(first);
                 if held.length_ns > here.longest.length_ns {

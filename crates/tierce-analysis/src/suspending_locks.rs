@@ -304,7 +304,12 @@ impl<'a> Known<'a> {
         let longest = |other: usize| {
             let sections = self.waiters[other].sections.iter().rev();
             let longest = sections.max_by_key(|(_, length_ns)| *length_ns);
-            longest.map(|(lock, length_ns)| Held { task: other, lock: *lock, length_ns: *length_ns })
+            longest.map(|(lock, length_ns)| Held {
+                task: other,
+                lock: *lock,
+                length_ns: *length_ns,
+                times: 1,
+            })
         };
         let locks: BTreeSet<_> = self.waiters[at].sections.iter().map(|(lock, _)| *lock).collect();
         let awaited = match self.queue {
@@ -332,7 +337,8 @@ impl<'a> Known<'a> {
             return Vec::new();
         }
         let others = self.users[&lock].iter().filter(|user| **user != at);
-        let held = others.map(|user| Held { task: *user, lock, length_ns: self.held[&(*user, lock)].0 });
+        let held =
+            others.map(|user| Held { task: *user, lock, length_ns: self.held[&(*user, lock)].0, times: 1 });
         let (mut urgent, less): (Vec<Held>, Vec<_>) =
             held.partition(|held| self.waiters[held.task].urgency <= urgency);
         urgent.extend(less.into_iter().rev().max_by_key(|held| held.length_ns));

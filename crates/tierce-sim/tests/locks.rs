@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{parse, report_of, seeds, Maker, MS};
+use common::{nearness, parse, report_of, seeds, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
@@ -140,17 +140,33 @@ fn a_budget_that_ends_within_a_section() {
     let worst = |text: &str| {
         let plan = parse(text);
         let report = report_of(&plan, 1, 40 * MS);
-        let why = plan.admit().faults(&plan).to_string();
-        (report.tasks[0].response_ns.as_ref().unwrap().max, report.tasks[0].misses, why)
+        (report.tasks[0].response_ns.as_ref().unwrap().max, report.tasks[0].misses, plan.admit())
     };
     let (none, inherited) = (worst(&ends.replace("\"inheritance\"", "\"none\"")), worst(&ends));
     assert_eq!((none.0, none.1), (15_500_000, 1));
     assert_eq!((inherited.0, inherited.1), (3 * MS, 0));
+    // Low does not come to a second section before high is done.
+    let verdict = inherited.2;
+    assert_eq!(verdict.tasks[0].response.and_then(|found| found.ns()), Some(10 * MS));
+    assert_eq!(verdict.tasks[0].blocking.as_ref().unwrap().most_ns, Some(1_500_000));
+    let why = verdict.faults(&parse(&ends)).to_string();
+    assert!(why.contains("the budget of `low`, 1.5ms in 15ms, may end within a section"), "{why}");
     assert!(
-        inherited.2.contains("a budget may end within a section: that of `low`, 1.5ms in 15ms"),
-        "{}",
-        inherited.2
+        why.contains(
+            "its 4ms in 40ms and what it may pay for others meanwhile: `bus`, which `high` has for 1ms"
+        ),
+        "{why}"
     );
+    // With less work between its sections its budget may end within one that it began while high waited: that counts, too.
+    let often = ends.replace(
+        r#"work = "4ms", sections = [{ lock = "bus", at = "1ms""#,
+        r#"work = "1600us", sections = [{ lock = "bus", at = "50us""#,
+    );
+    let plan = parse(&often.replace("budget = \"3500us\"", "budget = \"5ms\""));
+    let verdict = plan.admit();
+    let paid = verdict.tasks[0].blocking.as_ref().unwrap();
+    assert_eq!((paid.most_ns, paid.held[0].times), (Some(3 * MS), 2));
+    assert_eq!(verdict.tasks[0].response.and_then(|found| found.ns()), Some(10 * MS));
 }
 
 /// The budget of the one with the shorter period ends within a section: the other one waits for many of its budgets.
@@ -314,6 +330,114 @@ impl Maker {
         };
         with(&mut loads.iter().zip(waits).map(all))
     }
+}
+
+impl Maker {
+    /// Tasks with a budget each, which ends within many sections, of those that have fewer budgets than they need, too. That of `t0` brings what it
+    /// works and pays, with something to spare, in one period, where that is known.
+    fn ending(&mut self, spare_us: i64) -> Plan {
+        let locks = self.between(1, 3);
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"inheritance\"");
+        }
+        let place = if self.between(0, 2) == 0 {
+            self.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+                          [task.first]\nunder.top = { priority = 9 }\nload = { period = \"2ms\", work = \"400us\" }\n";
+            "under.top = { priority = 5 }"
+        } else {
+            "cpu = 0"
+        };
+        let _ = writeln!(self.text, "[node.set]\npolicy = \"reservation\"\n{place}");
+        let tasks = self.between(2, 4);
+        let mut first = (0, 0, 0);
+        for task in 0..tasks {
+            let server = self.between(4, 40) * if task == 0 { 500 } else { 250 };
+            let budget = (server * self.between(10, 110 / tasks) / 100 / 50 * 50).max(100);
+            let many = if task == 0 { 1 } else { self.between(1, 4) };
+            let full = if task == 0 { 50 } else { 130 };
+            let work = (budget * many * self.between(20, full) / 100 / 50 * 50).max(100);
+            let period = match self.between(0, 2) {
+                0 if task > 0 => self.between(server / 2, server * many),
+                1 => server * many + self.between(0, 20) * 100,
+                _ => server * many,
+            };
+            let within = if self.between(0, 2) == 0 { work } else { work.min(500) };
+            let sections = self.sections(within, 0, locks);
+            let phase = self.between(0, 40) * 50;
+            let release = match self.between(0, 2) {
+                0 => format!("separation = \"{period}us\", extra = \"500us\""),
+                1 if task > 0 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
+                _ => format!("period = \"{period}us\""),
+            };
+            let amount = if task == 0 { "<0>".into() } else { budget.to_string() };
+            first = if task == 0 { (work, budget, server) } else { first };
+            let _ = writeln!(
+                self.text,
+                "[task.t{task}]\nunder.set = {{ budget = \"{amount}us\", period = \"{server}us\" }}\n\
+                 load = {{ {release}, work = \"{work}us\", phase = \"{phase}us\"{sections} }}"
+            );
+        }
+        let (work, budget, server) = first;
+        let with = |budget_us: u64| parse(&self.text.replace("<0>", &budget_us.to_string()));
+        // What it pays in one period does not depend on how much more the budget is.
+        let whole = with(server);
+        let at = whole.tasks.iter().position(|task| task.name == "t0").unwrap();
+        let paid_ns = whole.admit().tasks[at].blocking.as_ref().and_then(|found| found.most_ns);
+        let exact = paid_ns.map(|ns| (work + ns / 1000).saturating_add_signed(spare_us).min(server));
+        with(exact.unwrap_or(budget).max(100))
+    }
+}
+
+/// The budgets of those that others wait for end within sections: what check says of those that pay for them.
+#[test]
+fn nothing_takes_longer_where_budgets_end() {
+    let (mut near, mut payers, mut ended, mut met) = ([0; 5], 0, 0, 0);
+    for seed in seeds() {
+        let plan = Maker::new(seed, "ending").ending(0);
+        if Simulation::new(&plan, Options::default()).is_err() {
+            continue; // budgets above a CPU
+        }
+        let verdict = plan.admit();
+        let report = report_of(&plan, seed, 400 * MS);
+        ended += report.tasks.iter().filter(|task| task.under[0].throttles > 0).count();
+        met += within_bounds(&plan, &verdict, seed, |_, task, longest, bound| {
+            if task.blocking.as_ref().is_some_and(|found| found.most_ns > Some(0)) {
+                payers += 1;
+                near[nearness(longest, bound)] += 1;
+            }
+        });
+    }
+    println!("below 50, 70, 90, 100 %, equal: {near:?}; {payers} responses of payers, {ended} budgets end, {met} shown");
+    assert!(
+        near[2] + near[3] > 5 && payers > 100 && ended > 100 && met > 100,
+        "{near:?} {payers} {ended} {met}"
+    );
+}
+
+/// What `t0` pays for holders whose budgets end within sections, on one budget of its own for each job: never more than check says.
+#[test]
+fn no_budget_ends_before_its_job_where_others_do() {
+    let (mut covered, mut near) = (0, 0);
+    for seed in seeds() {
+        let with = |spare_us| Maker::new(seed, "ending").ending(spare_us);
+        let plan = with(10);
+        let at = plan.tasks.iter().position(|task| task.name == "t0").unwrap();
+        let verdict = plan.admit();
+        let found = &verdict.tasks[at];
+        let pays = found.blocking.as_ref().is_some_and(|found| found.most_ns > Some(0));
+        let shown = found.response.is_some() && pays;
+        if !shown || Simulation::new(&plan, Options::default()).is_err() {
+            continue;
+        }
+        let used_up = |plan: &Plan, round: u64| {
+            report_of(plan, seed ^ round << 32, 400 * MS).tasks[at].under[0].throttles > 0
+        };
+        assert!((0..3).all(|round| !used_up(&plan, round)), "seed {seed}\n{}", plan_text(&plan));
+        covered += 1;
+        near += u64::from(used_up(&with(-60), 0));
+    }
+    println!("{covered} tasks pay for others, {near} of them at most 50 us less than they may");
+    assert!(covered > 20 && near > 3, "{covered} {near}");
 }
 
 /// In tenths of its bound, how long the longest response of each task was.

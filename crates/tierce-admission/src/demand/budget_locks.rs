@@ -199,7 +199,7 @@ fn outer_sections(plan: &Plan, shape: &Shape) -> Vec<Outer> {
         let mut known = known.peekable();
         let Some(edge) = known.peek().and_then(|_| plan.budget_above(shape, task)) else { continue };
         outer.extend(known.map(|section| {
-            let held = Held { task, lock: section.lock, length_ns: section.length_ns };
+            let held = Held { task, lock: section.lock, length_ns: section.length_ns, times: 1 };
             Outer { edge, held, ceiling: highest(section, &ceilings) }
         }));
     }

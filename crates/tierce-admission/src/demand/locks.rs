@@ -6,8 +6,8 @@
 //! earliest deadline with jitter, where a job of a longer deadline may be the more urgent one.
 //!
 //! **Budgets** (bandwidth inheritance: Lamastra, Lipari & Abeni, RTSS 2001). Directly below a reservation the holder runs on the
-//! budget of who waits. Let each budget of a user of locks cover its work and its waits, with a deadline equal to its period, and
-//! let each job begin a period of its own. Then
+//! budget of who waits. Where a budget may end within a section, see `bandwidth_inheritance.rs`. Let each budget of a user of locks cover its
+//! work and its waits, with a deadline equal to its period, and let each job begin a period of its own. Then
 //!
 //! 1. no budget ends before its job: while a job has not ended, who has a later deadline runs only in place of others whose
 //!    deadlines are no later, for a lock that it has already;
@@ -17,6 +17,7 @@
 //! That is inheritance with periods for priorities, and whoever uses no lock does not notice. Without a protocol who waits sleeps, and
 //! no step holds: the holder may have a shorter period, and no budget left.
 
+use crate::demand::bandwidth_inheritance;
 use crate::demand::budget_locks::{self, BudgetLocks};
 use crate::demand::jobs::{budgets_of_its_own, densest, job_and_suspension, requests, vary, BudgetParams};
 use crate::demand::regions::{self, Kept};
@@ -302,16 +303,16 @@ fn below_regions(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize], waiti
 
 /// The users of locks directly below a reservation, of which each has a budget.
 fn below_reservation(plan: &Plan, shape: &Shape, node: usize, users: &[usize], waiting: &mut [Waiting]) {
-    let found = budgets_cover(plan, shape, node, users);
+    let found = paid(plan, shape, node, users);
     for (at, task) in users.iter().enumerate() {
         waiting[*task] = match &found {
-            Ok(found) => Waiting::Paid(found[at].clone()),
+            Ok(found) => found[at].clone(),
             Err(why) => Waiting::Unknown(why.clone()),
         };
     }
 }
 
-fn budgets_cover(plan: &Plan, shape: &Shape, node: usize, users: &[usize]) -> Result<Vec<Blocking>, String> {
+fn paid(plan: &Plan, shape: &Shape, node: usize, users: &[usize]) -> Result<Vec<Waiting>, String> {
     let (name, rules) = (&plan.nodes[node].name, ServerRules::of(plan, node));
     if !rules.is_usual() || rules.grows || rules.wall_time {
         return Err(format!("`{name}` has other budgets than hard ones in the order of their deadlines"));
@@ -323,28 +324,48 @@ fn budgets_cover(plan: &Plan, shape: &Shape, node: usize, users: &[usize]) -> Re
     let server = |task: usize| params.demand(&plan.edges[shape.task_parents[task][0]]);
     let levels = |task: &usize| server(*task).period_ns;
     let mut found = blocking_by(plan, users, &users.iter().map(levels).collect::<Vec<_>>());
-    for (task, blocking) in users.iter().zip(&mut found) {
-        if let Some(other) = unprotected_from(plan, *task, users) {
-            *blocking = blocking_by(plan, &[*task, other], &[0, 1]).swap_remove(0);
-        }
-        let (server, about) = (server(*task), &plan.tasks[*task]);
-        let Some(waits_ns) = blocking.most_ns else { continue };
-        let Some((job, _)) = about.load.as_ref().and_then(|load| job_and_suspension(load, 0)) else {
-            return Err(format!("how often jobs of `{}` come is not known", about.name));
-        };
-        let job = Task { work_ns: job.work_ns.saturating_add(waits_ns), ..job };
-        if server.deadline_ns != server.period_ns || budgets_of_its_own(&job, &server) != Some(1) {
-            return Err(format!(
-                "a budget may end within a section: that of `{}`, {} in {}, is not one for each job with its waits for locks, {} in {}",
-                about.name,
-                show_time(server.work_ns),
-                show_time(server.period_ns),
-                show_time(job.work_ns),
-                show_time(job.period_ns)
-            ));
-        }
+    let unprotected = |task: &usize| unprotected_from(plan, *task, users);
+    let covers = |(task, blocking): (&usize, &Blocking)| {
+        let server = server(*task);
+        let job = plan.tasks[*task].load.as_ref().and_then(|load| job_and_suspension(load, 0));
+        let job = job
+            .zip(blocking.most_ns)
+            .map(|((job, _), ns)| Task { work_ns: job.work_ns.saturating_add(ns), ..job });
+        let own = |job: Task| budgets_of_its_own(&job, &server) == Some(1);
+        unprotected(task).is_some() || (server.deadline_ns == server.period_ns && job.is_some_and(own))
+    };
+    if !users.iter().zip(&found).all(covers) {
+        found = bandwidth_inheritance::payments(plan, users, server);
     }
-    Ok(found)
+    let told = |(task, blocking): (&usize, Blocking)| match unprotected(task) {
+        Some(other) => Waiting::Paid(blocking_by(plan, &[*task, other], &[0, 1]).swap_remove(0)),
+        None if blocking.most_ns.is_none() => {
+            Waiting::Unknown(unpaid(plan, *task, &server(*task), &blocking))
+        }
+        None => Waiting::Paid(blocking),
+    };
+    Ok(users.iter().zip(found).map(told).collect())
+}
+
+/// Why it is not known how much a task pays for others.
+fn unpaid(plan: &Plan, task: usize, server: &Task, blocking: &Blocking) -> String {
+    let (name, budget) = (&plan.tasks[task].name, show_time(server.work_ns));
+    let period = show_time(server.period_ns);
+    let Some((job, _)) = plan.tasks[task].load.as_ref().and_then(|load| job_and_suspension(load, 0)) else {
+        return format!("how often jobs of `{name}` come is not known");
+    };
+    if server.deadline_ns != server.period_ns {
+        return format!(
+            "the budget of `{name}`, {budget} in {period}, has a deadline of {}, and may end within a section",
+            show_time(server.deadline_ns)
+        );
+    }
+    let (work, each) = (show_time(job.work_ns), show_time(job.period_ns));
+    format!(
+        "the budget of `{name}`, {budget} in {period}, may end within a section, and does not bring its {work} in {each} and what it \
+         may pay for others meanwhile: {}",
+        held_words(plan, blocking)
+    )
 }
 
 /// One of the users that has a lock with the protocol `none` in common with a task.
@@ -378,9 +399,10 @@ fn listed(plan: &Plan, list: &[Held], with_spinning: impl Fn(usize) -> bool) -> 
     let words = |held: &Held| {
         let (lock, task) = (&plan.locks[held.lock].name, &plan.tasks[held.task].name);
         let time = show_time(held.length_ns);
+        let times = if held.times > 1 { format!(", {} times", held.times) } else { String::new() };
         match with_spinning(held.lock) {
             true => format!("`{lock}`, which `{task}` spins for and has, for {time} in all"),
-            false => format!("`{lock}`, which `{task}` has for {time}"),
+            false => format!("`{lock}`, which `{task}` has for {time}{times}"),
         }
     };
     list.iter().map(words).collect::<Vec<_>>().join("; ")

@@ -1,5 +1,6 @@
 //! What is asked for: jobs, their waits for locks and regions, budgets, threads that nobody counted, the costs of scheduling.
 
+pub mod bandwidth_inheritance;
 pub mod budget_locks;
 pub mod jobs;
 pub mod locks;

@@ -198,6 +198,8 @@ struct HeldJson<'a> {
     lock: &'a str,
     task: &'a str,
     length_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -290,6 +292,7 @@ impl<'a> Json<'a> {
             lock: &self.plan.locks[held.lock].name,
             task: &self.plan.tasks[held.task].name,
             length_ns: held.length_ns,
+            times: Some(held.times).filter(|times| *times > 1),
         };
         let all = |list: &[Held]| list.iter().map(held).collect();
         let spinning = verdict

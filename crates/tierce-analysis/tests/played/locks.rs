@@ -18,7 +18,7 @@ fn blocked(tasks: &[Task], blocking: &[Blocking]) -> Option<Vec<Task>> {
 #[test]
 fn the_one_between_waits_too() {
     let sections = [vec![section(0, 1, vec![])], vec![], vec![section(0, 2, vec![])]];
-    let held = Held { task: 2, lock: 0, length_ns: 2 };
+    let held = Held { task: 2, lock: 0, length_ns: 2, times: 1 };
     for protocol in [Protocol::Inheritance, Protocol::Ceiling] {
         let found = blocking(&sections, &[0, 1, 2], &[protocol]);
         assert_eq!(found[0], Blocking { most_ns: Some(2), held: vec![held] });
