@@ -1,7 +1,7 @@
 //! The pages: every link between them leads somewhere, the table of contents of the site has each of them once, and the commands of
-//! the tutorials print what the tutorials show.
+//! tutorials and of other pages print what is shown there.
 //!
-//! In a tutorial, a `toml` or `csv` block whose first line is `# NAME` is a file of that name, and a `console` block is run: a line
+//! A `toml` or `csv` block whose first line is `# NAME` is a file of that name, and a `console` block is run: a line
 //! `$ COMMAND` by the shell, in one folder per page, and what follows is its output, in which a line `...` stands for any lines.
 //! `UPDATE=1 cargo test -p tierce-cli --test pages` writes the outputs that have no such line anew. Commands that need root or a
 //! virtual machine stand in `sh` blocks and are not run.
@@ -270,9 +270,11 @@ fn play(text: &str, folder: &Path) -> (String, String) {
 }
 
 #[test]
-fn tutorials_show_what_their_commands_print() {
+fn pages_show_what_their_commands_print() {
     let mut differs = String::new();
-    for (page, text) in pages().iter().filter(|(page, _)| page.starts_with("docs/tutorials")) {
+    let is_played =
+        |page: &Path, text: &str| page.starts_with("docs/tutorials") || text.contains("```console\n");
+    for (page, text) in pages().iter().filter(|(page, text)| is_played(page, text)) {
         let name = page.file_stem().unwrap().to_str().unwrap();
         let folder = env::temp_dir().join(format!("tierce-pages-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
