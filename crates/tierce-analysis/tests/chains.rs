@@ -4,18 +4,16 @@
 
 #[path = "../../../tests/draw.rs"]
 mod draw;
+#[path = "../../../tests/seen.rs"]
+mod seen;
 
 use draw::Draw;
+use seen::{rounds, Seen};
 use std::collections::VecDeque;
 use tierce_analysis::chains::{
     bounds, by_fixed_priority, by_jitter_alone, propagate, Bounds, Placed, Release, Segment, Span, Times,
 };
 use tierce_analysis::Task;
-
-/// Random systems of each attack.
-fn rounds(usual: u64) -> u64 {
-    std::env::var("TIERCE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(usual)
-}
 
 /// What a task does beside what is known of it.
 #[derive(Clone, Debug)]
@@ -299,27 +297,11 @@ fn play(system: &System, draw: &mut Draw, longest_works: bool, slots: u64) -> (V
     (seen, watched)
 }
 
-/// Largest part of its bound that was seen, and how many came within 90 % of theirs.
-#[derive(Default)]
-struct Near {
-    bounds: u32,
-    near: u32,
-    reached: u32,
-}
-
-impl Near {
-    fn see(&mut self, seen: u64, bound: Option<u64>, what: &str, system: &System) {
-        let Some(bound) = bound.filter(|bound| *bound < u64::MAX) else { return };
-        assert!(seen <= bound, "{what}: {seen} seen, bound {bound}: {system:?}");
-        self.bounds += 1;
-        self.near += u32::from(seen * 10 >= bound * 9);
-        self.reached += u32::from(seen == bound);
-    }
-}
-
-impl std::fmt::Display for Near {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bounds, {} nearly reached, {} reached", self.bounds, self.near, self.reached)
+/// Where there is a bound.
+#[track_caller]
+fn see(near: &mut Seen, seen: u64, bound: Option<u64>, system: &System) {
+    if let Some(bound) = bound.filter(|bound| *bound < u64::MAX) {
+        near.add(seen, bound, || format!("{system:?}"));
     }
 }
 
@@ -435,8 +417,7 @@ fn circles_of_jitter_end() {
 #[test]
 fn nothing_exceeds_its_bound() {
     let mut draw = Draw::new(70);
-    let (mut tasks, mut responses, mut reactions, mut ages) =
-        (Near::default(), Near::default(), Near::default(), Near::default());
+    let [mut tasks, mut responses, mut reactions, mut ages] = [Seen::default(); 4];
     let mut lesser = 0;
     for _ in 0..rounds(600) {
         let mut system = System::draw(&mut draw);
@@ -451,21 +432,21 @@ fn nothing_exceeds_its_bound() {
             });
             let (seen, watched) = play(&system, &mut draw, round % 2 == 0, 400);
             for (seen, times) in seen.iter().zip(&times) {
-                tasks.see(*seen, Some(times.done.most_ns), "task", &system);
+                see(&mut tasks, *seen, Some(times.done.most_ns), &system);
             }
             for (path, watched) in system.paths.iter().zip(&watched) {
                 let bounds = system.bounds(path, &times);
                 assert!(watched.least >= bounds.least_ns, "{path:?} {bounds:?} {system:?}");
-                responses.see(watched.response, bounds.response_ns, "response", &system);
-                reactions.see(watched.reaction, bounds.reaction_ns, "reaction", &system);
-                ages.see(watched.age, bounds.age_ns, "age", &system);
+                see(&mut responses, watched.response, bounds.response_ns, &system);
+                see(&mut reactions, watched.reaction, bounds.reaction_ns, &system);
+                see(&mut ages, watched.age, bounds.age_ns, &system);
             }
         }
     }
-    println!("tasks: {tasks}; responses: {responses}; reactions: {reactions}; ages: {ages}");
     assert!(lesser > 0, "offsets make no bound less");
-    for near in [tasks, responses, reactions, ages] {
-        assert!(near.bounds > 1_000 && near.near * 50 > near.bounds, "{near}");
+    for (name, seen) in [("tasks", tasks), ("responses", responses), ("reactions", reactions), ("ages", ages)]
+    {
+        assert!(seen.print(name).all() > 1_000 && seen.near() * 50 > seen.all(), "{name}");
     }
 }
 

@@ -2,8 +2,11 @@
 
 #[path = "../../../tests/draw.rs"]
 mod draw;
+#[path = "../../../tests/seen.rs"]
+mod seen;
 
 use draw::Draw;
+use seen::{rounds, Seen};
 use tierce_analysis::criticality::{audsley, responses, schedulable, virtual_deadlines, Mixed, Scheme};
 use tierce_analysis::Task;
 use tierce_guarantee::ratio;
@@ -123,8 +126,8 @@ struct Rules<'r> {
     rank: &'r dyn Fn(&Job, bool) -> u64,
 }
 
-/// Whether a job is late before the first long one since the CPU was idle, and whether a `hi` one ever is.
-fn play(draw: &mut Draw, tasks: &[Mixed], rules: &Rules, slots: u64) -> (bool, bool) {
+/// The longest response of each task: of jobs before the first long one since the CPU was idle, and of any.
+fn play(draw: &mut Draw, tasks: &[Mixed], rules: &Rules, slots: u64) -> Vec<[u64; 2]> {
     let mut jobs = Vec::new();
     let (together, gaps) = (draw.below(3) > 0, draw.below(4) == 0);
     let long_ones = [0, 1, 3, 10][draw.below(4)];
@@ -140,7 +143,8 @@ fn play(draw: &mut Draw, tasks: &[Mixed], rules: &Rules, slots: u64) -> (bool, b
     }
     jobs.sort_by_key(|job| job.release);
     let (mut coming, mut ready) = (jobs.into_iter().peekable(), Vec::<Job>::new());
-    let (mut long, mut changed, mut usual_late, mut hi_late, mut slot) = (false, false, false, false, 0);
+    let mut longest = vec![[0; 2]; tasks.len()];
+    let (mut long, mut changed, mut slot) = (false, false, 0);
     while coming.peek().is_some() || !ready.is_empty() {
         while let Some(job) = coming.next_if(|job| job.release <= slot) {
             if !(long && rules.leaves.is_some() && !tasks[job.task].hi) {
@@ -154,10 +158,13 @@ fn play(draw: &mut Draw, tasks: &[Mixed], rules: &Rules, slots: u64) -> (bool, b
         if let Some(job) = ready.first_mut() {
             job.done += 1;
             let task = &tasks[job.task];
-            let late = slot + 1 > job.release + task.task.deadline_ns;
             if job.done == job.work {
-                hi_late |= late && task.hi;
-                usual_late |= late && !long && !changed;
+                let response = slot + 1 - job.release;
+                let [usual, worst] = &mut longest[job.task];
+                *worst = response.max(*worst);
+                if !long && !changed {
+                    *usual = response.max(*usual);
+                }
                 ready.remove(0);
             } else if job.done >= task.task.work_ns && !long {
                 long = true;
@@ -172,11 +179,23 @@ fn play(draw: &mut Draw, tasks: &[Mixed], rules: &Rules, slots: u64) -> (bool, b
             changed = false; // all is as usual again
         }
     }
-    (usual_late, hi_late)
+    longest
 }
 
-fn rounds() -> u32 {
-    std::env::var("TIERCE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(3_000)
+/// Whether a job is later than is promised of its task: usual ones, and those of `hi` tasks at any time.
+fn late(tasks: &[Mixed], longest: &[[u64; 2]]) -> bool {
+    let after = |(task, [usual, worst]): (&Mixed, &[u64; 2])| {
+        let due = task.task.deadline_ns;
+        *usual > due || task.hi && *worst > due
+    };
+    tasks.iter().zip(longest).any(after)
+}
+
+/// The longest of both.
+fn keep_longest(longest: &mut [[u64; 2]], played: &[[u64; 2]]) {
+    for (longest, played) in longest.iter_mut().zip(played) {
+        *longest = [0, 1].map(|at| longest[at].max(played[at]));
+    }
 }
 
 /// No job is late that is promised not to be; some sets that are not accepted are.
@@ -185,7 +204,8 @@ fn fixed_priorities_hold() {
     let mut draw = Draw::new(61);
     for scheme in [Scheme::Vestal, Scheme::Smc, Scheme::Amc] {
         let (mut accepted, mut refused, mut seen_late) = (0, 0, 0);
-        for _ in 0..rounds() {
+        let mut seen = [Seen::default(); 2];
+        for _ in 0..rounds(3_000) {
             let tasks = set(&mut draw, false);
             let order = audsley(&tasks, scheme).unwrap();
             let accepts = order.is_some();
@@ -196,24 +216,42 @@ fn fixed_priorities_hold() {
             });
             let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
             let levels: Vec<_> = (0..tasks.len() as u32).collect();
-            assert!(!accepts || schedulable(&ordered, &responses(&ordered, &levels, scheme).unwrap()));
-            let mut late = false;
+            let found = responses(&ordered, &levels, scheme).unwrap();
+            assert!(!accepts || schedulable(&ordered, &found));
+            let mut longest = vec![[0; 2]; ordered.len()];
             for round in 0..6 {
                 let rules = Rules {
                     stops: scheme != Scheme::Vestal,
                     leaves: (scheme == Scheme::Amc).then_some(round % 2 == 0),
                     rank: &|job: &Job, _| job.task as u64,
                 };
-                let (usual_late, hi_late) = play(&mut draw, &ordered, &rules, 200);
-                assert!(!accepts || !(usual_late || hi_late), "{scheme:?} {ordered:?}");
-                late |= usual_late || hi_late;
+                keep_longest(&mut longest, &play(&mut draw, &ordered, &rules, 200));
             }
-            accepted += u32::from(accepts);
-            refused += u32::from(!accepts);
-            seen_late += u32::from(late);
+            if !accepts {
+                refused += 1;
+                seen_late += u64::from(late(&ordered, &longest));
+                continue;
+            }
+            accepted += 1;
+            assert!(!late(&ordered, &longest), "{scheme:?} {ordered:?}");
+            for (longest, found) in longest.iter().zip(&found) {
+                for ((seen, longest), bound) in
+                    seen.iter_mut().zip(longest).zip([found.usual_ns, found.worst_ns])
+                {
+                    let about = || format!("{scheme:?} {ordered:?}");
+                    // Where a job was seen at all.
+                    if let (Some(bound), 1..) = (bound, *longest) {
+                        seen.add(*longest, bound, about);
+                    }
+                }
+            }
         }
         println!("{scheme:?}: {accepted} accepted, {refused} refused, {seen_late} of these seen late");
-        assert!(accepted * 5 > rounds() && seen_late * 5 > refused);
+        let near = ["usual", "`hi`, at the worst"].map(|name| format!("{scheme:?}, {name}"));
+        let near = [0, 1].map(|at| seen[at].print(&near[at]).near());
+        assert!(
+            accepted * 5 > rounds(3_000) && seen_late * 5 > refused && near.iter().all(|near| *near > 500)
+        );
     }
 }
 
@@ -222,7 +260,8 @@ fn fixed_priorities_hold() {
 fn virtual_deadlines_hold() {
     let mut draw = Draw::new(62);
     let (mut plain, mut shortened, mut refused) = (0, 0, 0);
-    for _ in 0..rounds() {
+    let mut seen = [Seen::default(); 2];
+    for _ in 0..rounds(3_000) {
         let tasks = set(&mut draw, true);
         let Some(part) = virtual_deadlines(&tasks).unwrap() else {
             refused += 1;
@@ -238,14 +277,25 @@ fn virtual_deadlines_hold() {
             let (task, period) = (&tasks[job.task], tasks[job.task].task.period_ns);
             job.release * under + period * if task.hi && !long { over } else { under }
         };
+        let mut longest = vec![[0; 2]; tasks.len()];
         for round in 0..6 {
             // Without virtual deadlines nothing needs to be dropped.
             let leaves = if over == under && round % 2 == 0 { None } else { Some(true) };
             let rules = Rules { stops: true, leaves, rank: &due };
-            let (usual_late, hi_late) = play(&mut draw, &tasks, &rules, 200);
-            assert!(!usual_late && !hi_late, "{part} {tasks:?}");
+            keep_longest(&mut longest, &play(&mut draw, &tasks, &rules, 200));
+        }
+        for ([usual, worst], task) in longest.into_iter().zip(&tasks) {
+            let (due, about) = (task.task.deadline_ns, || format!("{part} {tasks:?}"));
+            if usual > 0 {
+                seen[0].add(usual, due, about);
+            }
+            if task.hi {
+                seen[1].add(worst, due, about);
+            }
         }
     }
     println!("EDF-VD: {plain} accepted as they are, {shortened} with virtual deadlines, {refused} refused");
+    seen[0].print("EDF-VD, usual, of the deadline");
+    seen[1].print("EDF-VD, `hi`, at the worst, of the deadline");
     assert!(plain > 100 && shortened > 50 && refused > 100);
 }

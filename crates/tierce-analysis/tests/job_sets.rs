@@ -2,8 +2,11 @@
 
 #[path = "../../../tests/draw.rs"]
 mod draw;
+#[path = "../../../tests/seen.rs"]
+mod seen;
 
 use draw::Draw;
+use seen::{rounds, Seen};
 use tierce_analysis::job_sets::{explore, is_job_set, parse, Explored, Job, TooLarge};
 
 const MANY: u64 = 1_000_000;
@@ -187,9 +190,9 @@ fn all_times_of_small_sets() {
 /// Nothing is outside of what is found.
 #[test]
 fn random_times_of_larger_sets() {
-    let rounds = std::env::var("TIERCE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2_000);
+    let rounds = rounds(2_000);
     let mut draw = Draw::new(52);
-    let (mut refused, mut reached, mut ends) = (0, 0, 0);
+    let (mut refused, mut latest) = (0, [Seen::default(); 2]);
     for _ in 0..rounds {
         let count = 5 + draw.below(100);
         let (jitter, cpus) = (1 + draw.below(12), 1 + draw.below(4));
@@ -213,16 +216,17 @@ fn random_times_of_larger_sets() {
                 *seen = (done.min(seen.0), done.max(seen.1));
             }
         }
-        for (found, seen) in found.done_ns.iter().zip(&seen) {
-            assert!(found.0 <= seen.0 && seen.1 <= found.1, "{found:?} {seen:?} {jobs:?} on {cpus}");
-            ends += 1;
-            reached += u32::from(found.1 == seen.1);
+        for ((found, seen), job) in found.done_ns.iter().zip(&seen).zip(&jobs) {
+            let about = || format!("{found:?} {seen:?} {jobs:?} on {cpus}");
+            assert!(found.0 <= seen.0, "{}", about());
+            let from = job.ready_ns.0;
+            latest[usize::from(cpus > 1)].add(seen.1 - from, found.1 - from, about);
         }
     }
-    println!(
-        "{rounds} sets, {refused} with too many states; latest time reached by {reached} of {ends} jobs"
-    );
-    assert!(refused * 4 < rounds);
+    println!("{rounds} sets, {refused} with too many states");
+    let equal =
+        [latest[0].print("job sets, one CPU").equal(), latest[1].print("job sets, several CPUs").equal()];
+    assert!(refused * 4 < rounds && equal.iter().all(|equal| *equal > rounds));
 }
 
 #[test]

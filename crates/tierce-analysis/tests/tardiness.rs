@@ -2,8 +2,11 @@
 
 #[path = "../../../tests/draw.rs"]
 mod draw;
+#[path = "../../../tests/seen.rs"]
+mod seen;
 
 use draw::Draw;
+use seen::{rounds, Seen};
 use tierce_analysis::{tardiness, utilisation, Task};
 use tierce_guarantee::whole;
 
@@ -133,9 +136,9 @@ fn play(draw: &mut Draw, tasks: &[Task], jobs: Vec<Job>, slots: u64, cpus: usize
 #[test]
 fn no_job_is_later() {
     const SLOTS: u64 = 300;
-    let rounds = std::env::var("TIERCE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(3_000);
+    let rounds = rounds(3_000);
     let mut draw = Draw::new(41);
-    let (mut late, mut tasks_late, mut shares) = (0, 0, [0; 10]);
+    let (mut late, mut seen) = (0, Seen::default());
     for _ in 0..rounds {
         let cpus = 2 + draw.below(3) as u32;
         let tasks = set(&mut draw, cpus);
@@ -148,16 +151,15 @@ fn no_job_is_later() {
                 *latest = played.max(*latest);
             }
         }
-        late += u32::from(latest.iter().any(|late| *late > 0));
+        late += u64::from(latest.iter().any(|late| *late > 0));
         for (latest, bound) in latest.iter().zip(bounds) {
             let bound = bound.expect("the set needs no more than there is");
-            assert!(*latest <= bound, "{latest} > {bound}: {tasks:?} on {cpus}");
             if *latest > 0 {
-                tasks_late += 1;
-                shares[(latest * 10 / (bound + 1)) as usize] += 1;
+                seen.add(*latest, bound, || format!("{tasks:?} on {cpus}"));
             }
         }
     }
-    println!("{late} of {rounds} sets late, {tasks_late} tasks; latest/bound in tenths: {shares:?}");
+    println!("{late} of {rounds} sets late");
+    seen.print("tardiness of tasks with late jobs");
     assert!(late * 4 > rounds, "{late}");
 }

@@ -222,15 +222,11 @@ fn shifted(plan: &Plan, seed: u64) -> Plan {
     plan
 }
 
-/// The longest seen, in tenths of its bound; the last: equal.
-#[derive(Debug, Default)]
-struct Count([u64; 11]);
-
-impl Count {
-    fn see(&mut self, seen: Option<Spread>, bound: Option<u64>, about: &dyn Fn() -> String) {
-        let (Some(seen), Some(bound)) = (seen, bound) else { return };
-        assert!(seen.max <= bound, "{} above {bound}; {}", seen.max, about());
-        self.0[(seen.max * 10 / bound.max(1)) as usize] += 1;
+/// Where both are there.
+#[track_caller]
+fn see(near: &mut common::seen::Seen, seen: Option<Spread>, bound: Option<u64>, about: &dyn Fn() -> String) {
+    if let (Some(seen), Some(bound)) = (seen, bound) {
+        near.add(seen.max, bound, about);
     }
 }
 
@@ -253,8 +249,7 @@ fn attack(with: With) {
     let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..400".into());
     let (from, to) = seeds.split_once("..").expect("FROM..TO");
     println!("TIERCE_SEEDS={seeds}");
-    let (mut tasks, mut responses, mut reactions, mut ages) =
-        (Count::default(), Count::default(), Count::default(), Count::default());
+    let [mut tasks, mut responses, mut reactions, mut ages] = [common::seen::Seen::default(); 4];
     let (mut waits, mut blocked, mut kept) = (0, 0, 0);
     for seed in from.parse().unwrap()..to.parse().unwrap() {
         let text = plan(seed, with);
@@ -276,7 +271,7 @@ fn attack(with: With) {
                 let about = || format!("seed {seed}, run {run}, {}\n{text}", found.name);
                 assert!(found.misses == 0 || verdict.deadlines != Deadlines::Met, "missed; {}", about());
                 let bound_ns = verdict.response.and_then(|response| response.ns());
-                tasks.see(found.response_ns, bound_ns, &about);
+                see(&mut tasks, found.response_ns, bound_ns, &about);
                 waits += found.lock_waits.map_or(0, |waits| waits.count);
                 let blocking = verdict.blocking.as_ref().filter(|_| bound_ns.is_some());
                 blocked += u64::from(blocking.is_some_and(|blocking| blocking.most_ns > Some(0)));
@@ -287,19 +282,19 @@ fn attack(with: With) {
                 let about = || format!("seed {seed}, run {run}, {name}: {found:?} {verdict:?}\n{text}");
                 let bounds = verdict.bounds;
                 assert!(age_ns.is_none_or(|age| age.min >= bounds.least_ns), "{}", about());
-                responses.see(*response_ns, bounds.response_ns, &about);
-                reactions.see(*reaction_ns, bounds.reaction_ns, &about);
-                ages.see(*age_ns, bounds.age_ns, &about);
+                see(&mut responses, *response_ns, bounds.response_ns, &about);
+                see(&mut reactions, *reaction_ns, bounds.reaction_ns, &about);
+                see(&mut ages, *age_ns, bounds.age_ns, &about);
             }
         }
     }
-    println!("tasks: {tasks:?}, responses: {responses:?}, reactions: {reactions:?}, ages: {ages:?}; {waits} waits, {blocked} with blocking, {kept} wait for regions");
+    println!("{waits} waits, {blocked} with blocking, {kept} wait for regions");
+    let seen = [("tasks", tasks), ("responses", responses), ("reactions", reactions), ("ages", ages)];
+    seen.iter().for_each(|(name, seen)| _ = seen.print(name));
     if seeds == "0..400" {
         assert!(with != With::Locks || waits > 1_000 && blocked > 300, "{waits} {blocked}");
         assert!(with != With::Regions || kept > 500, "{kept}");
-        for count in [tasks, responses, reactions, ages] {
-            assert!(count.0.iter().sum::<u64>() > 500 && count.0[9] + count.0[10] > 20, "{count:?}");
-        }
+        assert!(seen.iter().all(|(_, seen)| seen.all() > 500 && seen.near() > 20), "{seen:?}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{nearness, parse, report_of, seeds, within_bounds, Maker, MS};
+use common::{parse, report_of, seeds, seen::Seen, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
@@ -524,7 +524,6 @@ impl Maker {
     }
 }
 
-/// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
 #[test]
 fn nothing_takes_longer_than_check_says() {
     const KINDS: usize = 8;
@@ -538,7 +537,7 @@ fn nothing_takes_longer_than_check_says() {
         ("priorities, thresholds", false, Regions::Thresholds),
         ("priorities, all of these", false, Regions::Mixed),
     ];
-    let (mut seen_of, mut met, mut inside) = ([[0u64; 5]; KINDS], 0, 0);
+    let (mut seen_of, mut met, mut inside) = ([Seen::default(); KINDS], 0, 0);
     for seed in seeds() {
         let kind = seed as usize % KINDS;
         let (_, deadlines, regions) = kinds[kind];
@@ -547,17 +546,12 @@ fn nothing_takes_longer_than_check_says() {
         met += within_bounds(&plan, &verdict, seed, |task, verdict, longest, bound| {
             inside += u64::from(task.name == "inside");
             if verdict.kept.is_some() {
-                seen_of[kind][nearness(longest, bound)] += 1;
+                seen_of[kind].add(longest, bound, || task.name.clone());
             }
         });
     }
     for ((kind, ..), seen) in kinds.iter().zip(&seen_of) {
-        let all = seen.iter().sum::<u64>().max(1);
-        let per_mille: Vec<_> = seen.iter().map(|count| count * 1000 / all).collect();
-        println!(
-            "{kind}: of {all} responses below 50, 70, 90, 100 % of the bound, equal: {per_mille:?} per mille"
-        );
-        assert!(seen[3] + seen[4] > 20, "{kind}: {seen:?}");
+        assert!(seen.print(kind).near() > 20, "{kind}");
     }
     assert!(met > 500 && inside > 20, "{met} {inside}");
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{nearness, parse, report_of, seeds, within_bounds, Maker, MS};
+use common::{parse, report_of, seeds, seen::Seen, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::PlanExt;
 use tierce_plan::Plan;
@@ -133,27 +133,21 @@ impl Maker {
     }
 }
 
-/// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
 #[test]
 fn nothing_takes_longer_than_check_says() {
     let kinds = ["priorities", "deadlines", "beside and below"];
-    let (mut seen_of, mut met) = ([[0u64; 5]; 3], 0);
+    let (mut seen_of, mut met) = ([Seen::default(); 3], 0);
     for seed in seeds() {
         let deadlines = seed % 2 == 1;
         let plan = Maker::new(seed, "requests").differing(deadlines);
         let verdict = plan.admit();
         met += within_bounds(&plan, &verdict, seed, |task, _, longest, bound| {
             let kind = if task.name.starts_with('t') { usize::from(deadlines) } else { 2 };
-            seen_of[kind][nearness(longest, bound)] += 1;
+            seen_of[kind].add(longest, bound, || task.name.clone());
         });
     }
     for ((kind, seen), near) in kinds.iter().zip(&seen_of).zip([20, 20, 5]) {
-        let all = seen.iter().sum::<u64>().max(1);
-        let per_mille: Vec<_> = seen.iter().map(|count| count * 1000 / all).collect();
-        println!(
-            "{kind}: of {all} responses below 50, 70, 90, 100 % of the bound, equal: {per_mille:?} per mille"
-        );
-        assert!(seen[3] + seen[4] > near, "{kind}: {seen:?}");
+        assert!(seen.print(kind).near() > near, "{kind}");
     }
     println!("{met} tasks met the deadlines that check shows");
     assert!(met > 300, "{met}");

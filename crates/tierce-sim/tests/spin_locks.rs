@@ -5,7 +5,9 @@
 
 mod common;
 
-use common::{everybody_goes_on, nearness, parse, report_of, seeds, two_cpus, within_bounds, Maker, MS, NET};
+use common::{
+    everybody_goes_on, parse, report_of, seeds, seen::Seen, two_cpus, within_bounds, Maker, MS, NET,
+};
 use tierce_admission::{Deadlines, PlanExt};
 
 /// Longest responses in us, and how long the sender waited.
@@ -122,28 +124,26 @@ fn where_check_says_nothing() {
     assert!(found.contains("below `left` there is also lock `own` with protocol \"inheritance\""), "{found}");
 }
 
-/// In classes of [`nearness`], how long the longest response of each task was that locks concern.
+/// Of each task that locks concern.
 #[test]
 fn nothing_takes_longer_than_check_says() {
-    let (mut near, mut met) = ([[0; 5]; 2], 0);
+    let (mut near, mut met) = ([Seen::default(); 2], 0);
     for seed in seeds() {
         let plan = Maker::new(seed, "spinning").between_cpus(&["msrp", "mrsp"], 1);
         let verdict = plan.admit();
         let helps = usize::from(plan.locks[0].protocol.name() == "mrsp");
-        met += within_bounds(&plan, &verdict, seed, |_, verdict, longest, bound| {
+        met += within_bounds(&plan, &verdict, seed, |task, verdict, longest, bound| {
             let concerned = verdict.spinning.is_some()
                 || verdict.blocking.as_ref().is_some_and(|it| it.most_ns > Some(0));
-            near[helps][nearness(longest, bound)] += u32::from(concerned);
+            if concerned {
+                near[helps].add(longest, bound, || task.name.clone());
+            }
         });
     }
-    println!(
-        "longest seen / bound, below 0.5, 0.7, 0.9, 1, equal: msrp {:?}, mrsp {:?}; {met} shown",
-        near[0], near[1]
-    );
-    assert!(
-        near.iter().all(|near| near[4] > 0 && near[3] > 50 && near.iter().sum::<u32>() > 500) && met > 500,
-        "{near:?} {met}"
-    );
+    println!("{met} shown");
+    for (near, name) in near.iter().zip(["`msrp`", "`mrsp`"]) {
+        assert!(near.print(name).equal() > 0 && near.near() > 50 && near.all() > 500 && met > 500, "{met}");
+    }
 }
 
 /// More work than time: jobs of all CPUs go on being done, no lock is held for ever.

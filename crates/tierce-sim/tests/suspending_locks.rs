@@ -5,7 +5,9 @@
 
 mod common;
 
-use common::{everybody_goes_on, nearness, parse, report_of, seeds, two_cpus, within_bounds, Maker, MS, NET};
+use common::{
+    everybody_goes_on, parse, report_of, seeds, seen::Seen, two_cpus, within_bounds, Maker, MS, NET,
+};
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
 
@@ -140,29 +142,27 @@ fn where_check_says_nothing() {
     }
 }
 
-/// In classes of [`nearness`], how long the longest response of each task was that locks concern.
+/// Of each task that locks concern.
 #[test]
 fn nothing_takes_longer_than_check_says() {
-    let (mut near, mut met) = ([[0; 5]; 2], 0);
+    let (mut near, mut met) = ([Seen::default(); 2], 0);
     for seed in seeds() {
         let plan = Maker::new(seed, "suspending").between_cpus(&PROTOCOLS, 1);
         let verdict = plan.admit();
         let fifo = usize::from(plan.locks[0].protocol.name() == "fmlp+");
-        met += within_bounds(&plan, &verdict, seed, |_, verdict, longest, bound| {
+        met += within_bounds(&plan, &verdict, seed, |task, verdict, longest, bound| {
             let suspended = verdict.suspended.as_ref();
             let concerned =
                 suspended.is_some_and(|found| found.most_ns > 0 || found.blocking.most_ns > Some(0));
-            near[fifo][nearness(longest, bound)] += u32::from(concerned);
+            if concerned {
+                near[fifo].add(longest, bound, || task.name.clone());
+            }
         });
     }
-    println!(
-        "longest seen / bound, below 0.5, 0.7, 0.9, 1, equal: mpcp {:?}, fmlp+ {:?}; {met} shown",
-        near[0], near[1]
-    );
-    assert!(
-        near.iter().all(|near| near[3] > 0 && near.iter().sum::<u32>() > 300) && met > 300,
-        "{near:?} {met}"
-    );
+    println!("{met} shown");
+    for (near, name) in near.iter().zip(["`mpcp`", "`fmlp+`"]) {
+        assert!(near.print(name).near() > 0 && near.all() > 300 && met > 300, "{met}");
+    }
 }
 
 /// One that has another parent, too, counts with its priority here.
@@ -187,7 +187,7 @@ fn who_has_other_parents_counts() {
 /// A task in what is left to a node below the users takes no longer than is promised to that.
 #[test]
 fn what_is_left_is_enough() {
-    let (mut near, mut missed) = ([0; 5], 0);
+    let (mut near, mut missed) = (Seen::default(), 0);
     for seed in seeds() {
         let mut maker = Maker::new(seed, "left");
         maker.between_cpus(&PROTOCOLS, 1);
@@ -200,11 +200,13 @@ fn what_is_left_is_enough() {
         let verdict = plan.admit();
         missed += u32::from(!verdict.holds);
         within_bounds(&plan, &verdict, seed, |task, _, longest, bound| {
-            near[nearness(longest, bound)] += u32::from(task.name == "late");
+            if task.name == "late" {
+                near.add(longest, bound, || task.name.clone());
+            }
         });
     }
-    println!("left, longest seen / bound: {near:?}; {missed} not shown");
-    assert!(near.iter().sum::<u32>() > 100, "{near:?} {missed}");
+    println!("{missed} not shown");
+    assert!(near.print("in what is left").all() > 100, "{missed}");
 }
 
 /// More work than time: no lock is held for ever.

@@ -511,11 +511,12 @@ fn responses_are_bounds() {
                 let played = set.play(*rule, *earliest, &jobs, 300, given);
                 keep_longest(&mut longest, &played.expect("in order there is no deadlock"));
             }
-            seen.add(&longest, &bounds, &(rule, &set, &supply));
+            seen.add_all(&longest, &bounds, &(rule, &set, &supply));
         }
     }
     for ((rule, earliest), seen) in RULES.iter().zip(&seen) {
-        let equal = seen.equal(&format!("{rule:?}, {}", if *earliest { "deadlines" } else { "priorities" }));
+        let equal =
+            seen.print(&format!("{rule:?}, {}", if *earliest { "deadlines" } else { "priorities" })).equal();
         assert!(equal > 500, "{rule:?} {equal}");
     }
 }
@@ -536,11 +537,12 @@ fn all_phases_of_small_sets() {
                 let jobs = set.jobs_with_phases(&phases, 60);
                 keep_longest(&mut longest, &set.play(*rule, *earliest, &jobs, 60, |_| true).unwrap());
             }
-            seen.add(&longest, &bounds, &(rule, &set));
+            seen.add_all(&longest, &bounds, &(rule, &set));
         }
     }
     for ((rule, earliest), seen) in RULES.iter().zip(&seen) {
-        let equal = seen.equal(&format!("{rule:?}, {}", if *earliest { "deadlines" } else { "priorities" }));
+        let equal =
+            seen.print(&format!("{rule:?}, {}", if *earliest { "deadlines" } else { "priorities" })).equal();
         assert!(equal > 20, "{rule:?} {equal}");
     }
 }

@@ -3,8 +3,11 @@ use tierce_analysis::{Response, Sections, Task};
 
 #[path = "../../../../tests/draw.rs"]
 mod draw;
+#[path = "../../../../tests/seen.rs"]
+mod seen;
 
 pub use draw::Draw;
+pub use seen::{rounds, Seen};
 
 impl Draw {
     /// From 0 to `most`.
@@ -135,33 +138,15 @@ pub fn keep_longest(longest: &mut [i64], played: &[i64]) {
     longest.iter_mut().zip(played).for_each(|(longest, played)| *longest = *played.max(longest));
 }
 
-/// How much of its bound the worst response that was seen of each task is.
-#[derive(Default)]
-pub struct Seen {
-    /// In tenths; the last ones are equal.
-    tenths: [u32; 11],
-}
-
 impl Seen {
-    /// Of one set. Nothing may be above its bound.
-    pub fn add(&mut self, longest: &[i64], bounds: &[Response], what: &dyn std::fmt::Debug) {
+    /// The longest responses of one set.
+    #[track_caller]
+    pub fn add_all(&mut self, longest: &[i64], bounds: &[Response], what: &dyn std::fmt::Debug) {
         for (longest, bound) in longest.iter().zip(bounds) {
             let Some(bound) = bound.ns() else { continue };
-            assert!(*longest as u64 <= bound, "{longest}, not {bound}: {what:?}");
-            self.tenths[(*longest as u64 * 10 / bound) as usize] += 1;
+            self.add(*longest as u64, bound, || format!("{what:?}"));
         }
     }
-
-    /// Prints them; how many were equal.
-    pub fn equal(&self, name: &str) -> u32 {
-        println!("{name}: worst seen / bound in tenths, the last of them equal: {:?}", self.tenths);
-        self.tenths[10]
-    }
-}
-
-/// Sets that are tried: TIERCE_ROUNDS, or so many.
-pub fn rounds(preset: u64) -> u64 {
-    std::env::var("TIERCE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(preset)
 }
 
 /// A phase for each of these periods, one after the other.

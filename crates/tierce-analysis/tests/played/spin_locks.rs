@@ -184,9 +184,12 @@ fn responses_are_bounds() {
                 let mut player = Player { spinners: &spinners, spin, queues, jobs };
                 keep_longest(&mut longest, &player.play(150, cpus, &mut draw));
             }
-            seen.add(&longest, &bounds, &(spin, &spinners, &parts));
+            seen.add_all(&longest, &bounds, &(spin, &spinners, &parts));
         }
     }
-    let equal = [seen[0].equal("spinning without preemption"), seen[1].equal("spinning at the ceiling")];
+    let equal = [
+        seen[0].print("spinning without preemption").equal(),
+        seen[1].print("spinning at the ceiling").equal(),
+    ];
     assert!(equal.iter().all(|equal| *equal > 300), "{equal:?}");
 }

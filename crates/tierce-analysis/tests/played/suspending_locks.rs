@@ -186,9 +186,9 @@ fn responses_are_bounds() {
                 let mut player = Player { waiters: &waiters, queue, jobs, holders, queues, number: 0 };
                 keep_longest(&mut longest, &player.play(150, cpus, &mut draw));
             }
-            seen.add(&longest, &bounds, &(queue, &waiters, &parts));
+            seen.add_all(&longest, &bounds, &(queue, &waiters, &parts));
         }
     }
-    let equal = [seen[0].equal("MPCP"), seen[1].equal("FMLP+")];
+    let equal = [seen[0].print("MPCP").equal(), seen[1].print("FMLP+").equal()];
     assert!(equal.iter().all(|equal| *equal > 100), "{equal:?}");
 }

@@ -216,8 +216,8 @@ fn responses_are_bounds() {
             let last = draw.below(tasks.len());
             keep_longest(&mut longest, &play(&jobs, [&levels, &thresholds], SLOTS, given, last));
         }
-        seen.add(&longest, &bounds, &(&tasks, &levels, &thresholds, &supply));
+        seen.add_all(&longest, &bounds, &(&tasks, &levels, &thresholds, &supply));
     }
-    let equal = seen.equal("thresholds");
-    assert!(u64::from(equal) > rounds / 10, "{equal}");
+    let equal = seen.print("thresholds").equal();
+    assert!(equal > rounds / 10, "{equal}");
 }

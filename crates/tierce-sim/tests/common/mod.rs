@@ -4,6 +4,9 @@
 //! simulator's own, and that a second run gives the same events.
 #![allow(dead_code)]
 
+#[path = "../../../../tests/seen.rs"]
+pub mod seen;
+
 use expect_test::Expect;
 use std::fmt::Write;
 use tierce_admission::{Admission, Deadlines, PlanExt, TaskVerdict};
@@ -45,11 +48,6 @@ pub fn within_bounds(
         }
     }
     met
-}
-
-/// Whether a response is below 50, 70, 90, 100 % of its bound, or equal: 0 to 4.
-pub fn nearness(longest: u64, bound: u64) -> usize {
-    [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most).unwrap_or(4)
 }
 
 /// Of random plans: `TIERCE_SEEDS=FROM..TO` in the environment, or the usual ones.
