@@ -7,6 +7,9 @@
 //! who announces no deadlines has a soft reservation there, in the period of the node. Whether what it provides is enough, with
 //! all that is above and beside it, is for admission to say.
 //!
+//! A `slots` node provides RESNH and what follows from it, by a reserve in the first gap of its slot that is long enough. A `round-robin` or
+//! `time-sharing` node provides what follows from its quanta, with no parameter; how much that is beside all others, admission derives.
+//!
 //! An `edf` or `fixed-priority` node without budgets is no candidate: what its tasks receive rests on the work that each of them
 //! declares, and nothing keeps a program to what it declares.
 
@@ -16,7 +19,7 @@ use crate::trial::Trial;
 use tierce_guarantee::{
     convert, follows, show, show_ns, weakest, whole, Exact, Free, Guarantee, Kind, Parameter, Wanted,
 };
-use tierce_plan::policies::{self, PolicyRecord};
+use tierce_plan::policies::{self, slots::Reserve, PolicyRecord};
 use tierce_plan::{Child, Keys, Node, Plan};
 
 /// A node that could give a guarantee, by an edge with these parameters.
@@ -62,7 +65,7 @@ pub fn candidates(
         let is_kept = keeps_copies && (is_copy(base) || goal.kind() == Kind::Null && has_copies(plan, base));
         let possible = match is_kept {
             true => Err("it has copies, one for each user or cgroup".to_string()),
-            false => keys(trial, at, goal),
+            false => keys(trial, at, goal, None),
         };
         match possible {
             Ok(keys) => {
@@ -102,8 +105,9 @@ fn is_copy(base: &str) -> bool {
     base.contains('#')
 }
 
-/// Parameters of an edge below that node, an index into the plan's nodes, by which its child would have the guarantee.
-pub fn keys(trial: &Trial, node: usize, goal: &Guarantee) -> Result<Keys, String> {
+/// Parameters of an edge below that node, an index into the plan's nodes, by which its child would have the guarantee. `own`: the child, if
+/// it is there already.
+pub fn keys(trial: &Trial, node: usize, goal: &Guarantee, own: Option<&str>) -> Result<Keys, String> {
     let about = &trial.plan().nodes[node];
     let policy = policies::by_number(about.policy).ok_or("its policy is not known")?;
     if goal.kind() == Kind::Null {
@@ -114,12 +118,18 @@ pub fn keys(trial: &Trial, node: usize, goal: &Guarantee) -> Result<Keys, String
     }
     let has_weights = policies::position(&policy.edge_params, "weight").is_some();
     if has_weights && matches!(goal.kind(), Kind::Ps | Kind::Psbe) {
-        return weight(trial, node, policy, goal);
+        return weight(trial, node, (policy, own), goal);
     }
     if policies::share(policy).is_some() {
         return share(policy, about, goal);
     }
+    if let Some(at) = policies::position(&policy.node_params, "slot").filter(|_| !policy.added) {
+        return reserve(trial.plan(), node, (about.params[at], own), goal);
+    }
     let bounds_nobody = policies::by_deadline(policy) || policies::priority(policy).is_some();
+    if policies::quantum(policy).is_some() && !has_weights && !bounds_nobody {
+        return Ok(Keys::new());
+    }
     let why = match bounds_nobody {
         true => " bounds no task, so who runs for longer than was said takes from others",
         false => " gives no guarantee that could be asked for",
@@ -209,8 +219,43 @@ fn share(policy: &PolicyRecord, node: &Node, goal: &Guarantee) -> Result<Keys, S
     Ok(vec![("share".into(), text.trim_end_matches('0').trim_end_matches('.').into())])
 }
 
+/// The first gap between the reserves of a slot that is long enough.
+fn reserve(
+    plan: &Plan,
+    node: usize,
+    (slot_ns, own): (u64, Option<&str>),
+    goal: &Guarantee,
+) -> Result<Keys, String> {
+    let kind = if goal.kind() == Kind::Resnh { Kind::Resnh } else { Kind::Rescs };
+    let open = Wanted { kind, values: vec![None, Some(whole(slot_ns.max(1)))] };
+    let needed = weakest(&open, goal, &Free::default()).map_err(|refusal| refusal.to_string())?;
+    let (length, _) = needed.source.amount_and_period().ok_or("no such reservation")?;
+    let length_ns = number(&length.ceil()).ok_or_else(|| format!("{goal} is not in whole ns"))?;
+    let length_ns = length_ns.max(LEAST_BUDGET_NS.min(slot_ns));
+    let others = plan.edges.iter().filter(|edge| edge.parent == node);
+    let others = others.filter(|edge| own.is_none_or(|own| plan.child_name(edge.child) != own));
+    let mut taken: Vec<Reserve> = others.filter_map(|edge| Reserve::of(plan, edge)).collect();
+    taken.sort_by_key(|reserve| reserve.offset_ns);
+    let mut offset_ns: u64 = 0;
+    for reserve in &taken {
+        if offset_ns.saturating_add(length_ns) <= reserve.offset_ns {
+            break;
+        }
+        offset_ns = offset_ns.max(reserve.end_ns());
+    }
+    if offset_ns.saturating_add(length_ns) > slot_ns {
+        return Err(format!("no {} of its slot are free at one place", show_ns(length_ns)));
+    }
+    Ok(vec![("offset".into(), show_ns(offset_ns)), ("length".into(), show_ns(length_ns))])
+}
+
 /// The least weight that is enough beside the weights that there are.
-fn weight(trial: &Trial, node: usize, policy: &PolicyRecord, goal: &Guarantee) -> Result<Keys, String> {
+fn weight(
+    trial: &Trial,
+    node: usize,
+    (policy, own): (&PolicyRecord, Option<&str>),
+    goal: &Guarantee,
+) -> Result<Keys, String> {
     let at = policies::position(&policy.edge_params, "weight").ok_or("it has no weights")?;
     let plan = trial.plan();
     let share = |guarantee: &Guarantee| {
@@ -224,6 +269,7 @@ fn weight(trial: &Trial, node: usize, policy: &PolicyRecord, goal: &Guarantee) -
         return Err("its own share is not larger than that".into());
     }
     let below = plan.edges.iter().filter(|edge| edge.parent == node && !matches!(edge.child, Child::Set(_)));
+    let below = below.filter(|edge| own.is_none_or(|own| plan.child_name(edge.child) != own));
     let sum: u64 = below.map(|edge| edge.params[at]).sum();
     let least = whole(sum.max(1)) * &wanted / (has - &wanted);
     let weight = number(&least.ceil()).unwrap_or(u64::MAX).max(1);

@@ -109,11 +109,42 @@ impl Mode {
             && [Parameter::Period, Parameter::Error].into_iter().all(is_as_long)
     }
 
+    /// In so many equal steps [`Mode::part`] comes to the whole budget or share. Nothing: it has neither.
+    pub fn parts(&self) -> Option<u64> {
+        match self.budget_and_period_ns() {
+            Some((budget_ns, _)) => Some(budget_ns.div_ceil(step_ns(budget_ns))),
+            None => self.guarantee.get(Parameter::Share).map(|_| PARTS),
+        }
+    }
+
+    /// The same with less: so many steps of its budget, in the same period, or of its share, in whole millionths of a CPU.
+    pub fn part(&self, steps: u64) -> Option<Self> {
+        if let Some((budget_ns, period_ns)) = self.budget_and_period_ns() {
+            let less_ns = (steps * step_ns(budget_ns)).min(budget_ns);
+            return Self::budget(less_ns, period_ns, self.value).ok();
+        }
+        let millionths =
+            (self.guarantee.get(Parameter::Share)? * &whole(steps * (1_000_000 / PARTS))).floor();
+        let kind = self.guarantee.kind();
+        let values = kind.parameters().iter().map(|of| match of {
+            Parameter::Share => Some(&millionths / &whole(1_000_000)),
+            of => self.guarantee.get(*of).cloned(),
+        });
+        Some(Self { guarantee: Guarantee::new(kind, values.collect::<Option<_>>()?)?, value: self.value })
+    }
+
     /// Budget and period, where they are numbers of ns.
     pub fn budget_and_period_ns(&self) -> Option<(u64, u64)> {
         let (budget, period) = self.guarantee.amount_and_period()?;
         Some((number(budget)?, number(period)?))
     }
+}
+
+/// Steps from nothing to the whole, where they can be as short.
+const PARTS: u64 = 1000;
+
+fn step_ns(budget_ns: u64) -> u64 {
+    (budget_ns / PARTS).max(1)
 }
 
 /// Parts per million, rounded up.
@@ -202,6 +233,31 @@ mod tests {
         assert!(mode("PS 1/5").is_no_more_than(&mode("PS 1/4")));
         assert!(mode("PSBE 1/4 20ms").is_no_more_than(&mode("PSBE 1/4 15ms")));
         assert!(!mode("PSBE 1/5 10ms").is_no_more_than(&mode("PSBE 1/4 15ms")));
+    }
+
+    #[test]
+    fn a_part_of_a_mode_has_the_same_period_or_error() {
+        for (text, steps, part) in [
+            ("9ms/10ms", 500, "4.5ms/10ms"),
+            ("300ns/10ms", 7, "7ns/10ms"),
+            ("7499500ns/10ms", 1001, "7499500ns/10ms"),
+            ("RESCS 9ms 10ms", 500, "4.5ms/10ms"),
+            ("PS 9/10", 500, "PS 9/20"),
+            ("PS 1/3", 999, "PS 333/1000"),
+            ("PSBE 9/10 20ms", 100, "PSBE 9/100 20ms"),
+            ("RESU 1/2", 1, "RESU 1/2000"),
+        ] {
+            let mode = Mode::parse(text, 3).unwrap();
+            assert!(steps <= mode.parts().unwrap());
+            let less = mode.part(steps).unwrap();
+            assert_eq!(
+                (less.to_string(), less.value),
+                (Mode::parse(part, 3).unwrap().to_string(), 3),
+                "{text}"
+            );
+        }
+        assert_eq!(Mode::parse("PS 1/1000000", 0).unwrap().part(999), None, "nothing is left");
+        assert_eq!(Mode::parse("NULL", 0).unwrap().parts(), None);
     }
 
     #[test]

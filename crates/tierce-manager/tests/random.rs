@@ -20,6 +20,25 @@ const STEPS: usize = 400;
 
 type RuleSet = Vec<(String, String, Value)>;
 
+/// One CPU in slots, and another whose children take turns.
+const TURNS_AND_SLOTS: &str = r#"
+[machine]
+cpus = 2
+[node.slotted]
+policy = "slots"
+slot = "10ms"
+cpu = 0
+[node.turns]
+policy = "round-robin"
+quantum = "1ms"
+cpu = 1
+[node.rest]
+policy = "fair"
+default = true
+under.slotted = { offset = "0ms", length = "2ms", fill = 1 }
+under.turns = {}
+"#;
+
 /// Plans and rules that are played.
 fn games() -> Vec<(&'static str, &'static str, RuleSet)> {
     let shares = rule("equal-shares", json!({ "percent": 90, "grace_ms": 30 }));
@@ -38,6 +57,7 @@ fn games() -> Vec<(&'static str, &'static str, RuleSet)> {
         ("value", ONE, vec![rule("largest-total-value", json!({ "everybody": true, "grace_ms": 20 }))]),
         ("shares", ONE, vec![shares.clone(), sessions]),
         ("shares of four CPUs", FOUR, vec![shares, rule("like-periods", json!({}))]),
+        ("turns and slots", TURNS_AND_SLOTS, Vec::new()),
         ("bin packing", FOUR, vec![rule("bin-packing", json!({})), rule("probabilistic", json!({}))]),
     ]
 }

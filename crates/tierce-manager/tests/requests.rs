@@ -83,6 +83,162 @@ fn a_slower_processor_is_given_by_its_share() {
 }
 
 #[test]
+fn who_is_refused_a_share_is_told_which_would_be_granted() {
+    let thousandth = |nearest: Option<Mode>, most: u64| {
+        let ppm = nearest.unwrap().ppm();
+        assert!((most - 1000..=most).contains(&ppm), "{ppm}");
+    };
+    // By a budget, of which 5 % are the default node's.
+    let mut by_budget = manager(ONE, &[]);
+    granted(&mut by_budget, 1000, 11, &[("2ms/10ms", 0)]);
+    let (why, nearest) = refused(&mut by_budget, 1000, 12, &[("PS 9/10", 7)]);
+    assert_eq!(why.rule, "budgets_must_fit_the_cpu", "{why}");
+    assert_eq!(nearest.as_ref().map(|mode| mode.value), Some(7));
+    thousandth(nearest.clone(), 750_000);
+    let (_, bounded) = refused(&mut by_budget, 1000, 12, &[("PSBE 9/10 20ms", 0)]);
+    let bounded = bounded.unwrap();
+    assert!(bounded.guarantee.to_string().ends_with(" 20ms"), "the same error: {bounded}");
+    let id = granted(&mut by_budget, 1000, 12, &[(&bounded.to_string(), 0)]);
+    by_budget.ask(&Asker::user(1000), Ask::Cancel(Which { id }), NOW).unwrap();
+    granted(&mut by_budget, 1000, 12, &[(&nearest.unwrap().to_string(), 7)]);
+    // By a weight: of a node that has half of the CPU.
+    let half = "[node.group]\npolicy = \"fair\"\nunder.rt = { budget = \"10ms\", period = \"20ms\" }\n";
+    let mut by_weight = manager(&[ONE, half].concat(), &[]);
+    let own = wish(&mut by_weight, 1000, 11, &[("PS 3/4", 0)]);
+    let answer = ask(&mut by_weight, 1000, Wish { under: Some("group".into()), ..own }).unwrap();
+    assert_eq!(answer.state, State::Refused);
+    thousandth(answer.nearest, 500_000);
+    // By a share of a slower processor, of which 5 % are the default node's.
+    let mut by_share = manager(SLOWER, &[]);
+    let own = wish(&mut by_share, 1000, 11, &[("RESU 99/100", 0)]);
+    let scheduler = Wish { thread: None, policy: Some("edf".into()), ..own };
+    let answer = ask(&mut by_share, 1000, scheduler.clone()).unwrap();
+    assert_eq!(answer.state, State::Refused);
+    let nearest = answer.nearest.unwrap();
+    thousandth(Some(nearest.clone()), 950_000);
+    let answer = ask(&mut by_share, 1000, Wish { modes: vec![nearest], ..scheduler }).unwrap();
+    assert_eq!(answer.state, State::Granted, "{}", json!(answer));
+}
+
+#[test]
+fn nothing_is_nearest_that_is_too_short_to_be_asked_for() {
+    let full = "[node.full]\npolicy = \"fair\"\nunder.rt = { budget = \"18.95ms\", period = \"20ms\" }\n";
+    let mut manager = manager(&[ONE, full].concat(), &[]);
+    // 25 us of each 10 ms are left.
+    assert_eq!(refused(&mut manager, 1000, 11, &[("1ms/10ms", 0)]).1, None);
+    let (_, nearest) = refused(&mut manager, 1000, 11, &[("10ms/100ms", 0)]);
+    granted(&mut manager, 1000, 11, &[(&nearest.unwrap().to_string().replace(" in ", "/"), 0)]);
+}
+
+/// One CPU whose children take turns of 2 ms.
+const TURNS: &str = r#"
+[machine]
+cpus = 1
+[node.turns]
+policy = "round-robin"
+quantum = "2ms"
+cpu = 0
+[node.rest]
+policy = "fair"
+default = true
+under.turns = {}
+"#;
+
+#[test]
+fn what_follows_from_turns_is_given_as_long_as_there_are_few() {
+    for (policy, few) in [("round-robin", "RESCS 2ms 6ms"), ("time-sharing", "RESCS 2ms 110ms")] {
+        let more = if policy == "round-robin" { "" } else { "starvation = \"50ms\"\n" };
+        let text = TURNS.replace("round-robin\"\n", &format!("{policy}\"\n{more}"));
+        let mut manager = manager(&text, &[]);
+        // Nobody has more than that with two or three children.
+        refused(&mut manager, 1000, 11, &[("RESCS 2ms 3ms", 0)]);
+        let id = granted(&mut manager, 1000, 11, &[(few, 0)]);
+        assert!(manager.books().requests[&id].held.as_ref().unwrap().keys.is_empty());
+        if policy == "round-robin" {
+            granted(&mut manager, 1001, 12, &[("RESCS 2ms 6ms", 0), ("PS 1/4", 0)]);
+            // One more would make the turns longer than what the first was promised.
+            let (why, _) = refused(&mut manager, 1002, 13, &[("PS 1/10", 0)]);
+            assert_eq!(why.rule, "guarantee_must_hold", "{why}");
+            assert!(why.message.contains("grant-1"), "{why}");
+        }
+    }
+}
+
+/// One CPU in slots of 10 ms, of which the default node has the first 3.
+const SLOTS: &str = r#"
+[machine]
+cpus = 1
+[node.slotted]
+policy = "slots"
+slot = "10ms"
+cpu = 0
+[node.rest]
+policy = "fair"
+default = true
+under.slotted = { offset = "0ms", length = "3ms", fill = 1 }
+"#;
+
+#[test]
+fn a_reserve_of_a_slot_is_given_where_it_is_free() {
+    let mut manager = manager(SLOTS, &[]);
+    let keys = |manager: &InTest, id: u64| {
+        let keys = &manager.books().requests[&id].held.as_ref().unwrap().keys;
+        (keys[0].1.clone(), keys[1].1.clone())
+    };
+    let first = granted(&mut manager, 1000, 11, &[("RESNH 2ms 10ms", 0)]);
+    assert_eq!(keys(&manager, first), ("3ms".into(), "2ms".into()));
+    let second = granted(&mut manager, 1000, 12, &[("RESCS 3ms 10ms", 0)]);
+    assert_eq!(keys(&manager, second), ("5ms".into(), "3ms".into()));
+    // 2 ms are free at the end.
+    let (why, nearest) = refused(&mut manager, 1000, 13, &[("3ms/10ms", 0)]);
+    assert!(why.message.contains("no 3ms of its slot are free at one place"), "{why}");
+    let (budget, _) = nearest.unwrap().budget_and_period_ns().unwrap();
+    assert!((1_997_000..=2_000_000).contains(&budget), "{budget}");
+    // Less at the same place, though there is no other one.
+    let asker = Asker::user(1000);
+    let modes = vec![Mode::parse("RESCS 2.5ms 10ms", 0).unwrap()];
+    manager.ask(&asker, Ask::Change(Change { id: second, modes }), NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(keys(&manager, second), ("5ms".into(), "2.5ms".into()));
+    // The gap that the first leaves, and what is longer than each gap.
+    manager.ask(&asker, Ask::Cancel(Which { id: first }), NOW).unwrap();
+    refused(&mut manager, 1000, 13, &[("PS 3/10", 0)]);
+    let third = granted(&mut manager, 1000, 13, &[("PS 1/5", 0)]);
+    assert_eq!(keys(&manager, third), ("3ms".into(), "2ms".into()));
+    // A slot is no other period.
+    let (why, _) = refused(&mut manager, 1000, 14, &[("RESNH 1ms 5ms", 0)]);
+    assert_eq!(why.rule, "scheduler_must_provide_it", "{why}");
+}
+
+#[test]
+fn what_no_thread_ends_ends_with_its_owner() {
+    let mut manager = manager(ONE, &[]);
+    let matches = vec![serde_json::from_value(json!({ "comm": "make*" })).unwrap()];
+    let modes = || vec![Mode::parse("2ms/10ms", 0).unwrap()];
+    let all = Wish { matches, modes: modes(), ..Wish::default() };
+    assert_eq!(ask(&mut manager, 1000, all.clone()).unwrap().state, State::Granted);
+    let scheduler = Wish { policy: Some("reservation".into()), modes: modes(), ..Wish::default() };
+    let answer = ask(&mut manager, 1000, scheduler).unwrap();
+    let inner = wish(&mut manager, 1000, 11, &[("1ms/1s", 0)]);
+    let answer_inner =
+        ask(&mut manager, 1000, Wish { under: answer.about.map(|it| format!("grant-{}", it.id)), ..inner });
+    assert_eq!(answer_inner.unwrap().state, State::Granted);
+    assert_eq!(ask(&mut manager, 1001, all).unwrap().state, State::Granted);
+    let waits = Wish { wait: true, ..wish(&mut manager, 1002, 12, &[("5ms/10ms", 0)]) };
+    assert_eq!(ask(&mut manager, 1002, waits).unwrap().state, State::Pending);
+    manager.threads().1.insert(Principal::User(1000));
+    manager.take_notices();
+    manager.turn(NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [4, 5], "who waited has it now");
+    let notices = manager.take_notices();
+    let ended =
+        |id| notices.iter().find(|it| it.id == Some(id) && it.what == What::Ended).unwrap().text.clone();
+    assert_eq!([1, 2].map(ended), ["nothing of user:1000 is left", "nothing of user:1000 is left"]);
+    assert_eq!(ended(3), "what it was part of has ended: nothing of user:1000 is left");
+}
+
+#[test]
 fn nothing_is_promised_below_schedulers_that_bound_nobody() {
     for policy in ["edf", "fixed-priority"] {
         let plan = [

@@ -32,6 +32,60 @@ fn the_most_important_run_and_nobody_is_revoked_in_vain() {
     assert!(why.message.contains("less important leaves too little"), "{why}");
 }
 
+/// A rule as docs/manager.md has it, below that heading.
+fn on_the_page(heading: &str) -> (String, String, Value) {
+    let page = include_str!("../../../docs/manager.md");
+    let (_, below) = page.split_once(&format!("\n### {heading}")).unwrap_or_else(|| panic!("no {heading}"));
+    let (_, text) = below.split_once("```rhai\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    (heading.to_string(), text.to_string(), Value::Null)
+}
+
+/// Figure 8.1: who is less important goes until the new one fits. Its text: but nobody in vain.
+#[test]
+fn figure_8_1_runs_as_the_page_has_it() {
+    let mut manager = manager(ONE, &[on_the_page("Figure 8.1")]);
+    for (tid, value) in [(11, 3), (12, 1), (13, 2)] {
+        granted(&mut manager, 1000, tid, &[("3ms/10ms", value)]);
+    }
+    // Two have to go, the least important ones.
+    let pending = asked(&mut manager, 1000, 14, &[("6ms/10ms", 9)], State::Pending);
+    assert_eq!(told(&mut manager), [(2, What::WillEnd), (3, What::WillEnd)]);
+    later(&mut manager, 499);
+    assert_eq!(holders(&manager), [1, 2, 3]);
+    later(&mut manager, 500);
+    assert_eq!(holders(&manager), [1, pending.about.unwrap().id]);
+    manager.take_notices();
+    // It would not fit even without all that is less important, and none goes.
+    let (why, _) = refused(&mut manager, 1000, 15, &[("5ms/10ms", 4)]);
+    assert!(why.message.contains("too little"), "{why}");
+    assert!(told(&mut manager).is_empty());
+}
+
+/// Figure 8.2: each user may have 1/n of all, and n changes.
+#[test]
+fn figure_8_2_runs_as_the_page_has_it() {
+    let mut manager = manager(ONE, &[on_the_page("Figure 8.2")]);
+    granted(&mut manager, 1000, 11, &[("5ms/10ms", 2)]);
+    granted(&mut manager, 1000, 12, &[("3ms/10ms", 1)]);
+    // The second user has half, and so has the first one now: the less valuable goes.
+    manager.user_enters(1001, NOW);
+    assert_eq!(told(&mut manager), [(2, What::WillEnd)]);
+    later(&mut manager, 500);
+    assert_eq!(holders(&manager), [1]);
+    let (why, _) = refused(&mut manager, 1001, 21, &[("6ms/10ms", 0)]);
+    assert!(why.message.contains("50.00 %"), "{why}");
+    let waits = Wish { wait: true, ..wish(&mut manager, 1000, 12, &[("3ms/10ms", 1)]) };
+    let id = ask(&mut manager, 1000, waits).unwrap().about.unwrap().id;
+    granted(&mut manager, 1001, 21, &[("1ms/10ms", 0)]);
+    assert!(!holders(&manager).contains(&id), "that is more than half");
+    // He leaves: there is one share again, and who waits has it.
+    manager.threads().0.remove(&21);
+    manager.user_leaves(1001, NOW);
+    later(&mut manager, 600);
+    assert_eq!(holders(&manager), [1, id]);
+}
+
 #[test]
 fn the_largest_total_value_counts_and_not_the_largest_value() {
     let mut manager = manager(ONE, &[rule("largest-total-value", json!({ "grace_ms": 0 }))]);

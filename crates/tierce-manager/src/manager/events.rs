@@ -4,7 +4,7 @@ use super::grants::{Guide, Place};
 use super::settle::OTHERS_ARE_TOLD;
 use super::{Heard, Later, Manager, Threads};
 use crate::ask::{Notice, What};
-use crate::books::Request;
+use crate::books::{Request, Target};
 use crate::in_force::InForce;
 use crate::principal::{Principal, NAMELESS};
 use crate::proposal::Proposal;
@@ -132,16 +132,16 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             self.told.push(Notice { number, to, id, what, text, within_ms: None, mode: None, part });
         }
         if self.rules.heeds(event) && self.heard.len() < HEARD_MAX {
-            self.heard.push_back(Heard { event: event.to_string(), data, id });
+            self.heard.push_back(Heard { event: event.to_string(), data, id, request: None });
         }
     }
 
-    /// Rules hear of what has become of parts: of as much as there is time for.
+    /// Rules hear of what has become of parts, and of what there was no time for: of as much as there is time for now.
     pub(super) fn some_heard(&mut self, now_ns: u64) {
         let ends = cpu_time() + RETRY;
-        while cpu_time() < ends {
-            let Some(Heard { event, data, id }) = self.heard.pop_front() else { break };
-            let request = id.and_then(|id| self.books.requests.get(&id).cloned());
+        while cpu_time() < ends && !self.rules.is_turn_over() {
+            let Some(Heard { event, data, id, request }) = self.heard.pop_front() else { break };
+            let request = id.and_then(|id| self.books.requests.get(&id).cloned()).or(request);
             self.signal_about(&event, &data, request.as_ref(), now_ns);
         }
     }
@@ -164,6 +164,14 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let event = events[at].clone();
             at += 1;
             if !self.rules.heeds(&event) {
+                continue;
+            }
+            if self.rules.is_turn_over() {
+                // Others are answered first.
+                if self.heard.len() < HEARD_MAX {
+                    let (id, request) = (request.map(|it| it.id), request.cloned());
+                    self.heard.push_back(Heard { event, data: data.clone(), id, request });
+                }
                 continue;
             }
             let mut evaluated = self.evaluated(&event, data, request, now_ns);
@@ -273,13 +281,16 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
-    /// Requests whose threads have ended.
+    /// Requests whose threads have ended, or whose owners are gone. What is below another one has ended with it.
     fn end_dead(&mut self, now_ns: u64) {
         let dead = self.books.all().filter(|request| !self.is_there(request));
-        let dead: Vec<u64> = dead.map(|request| request.id).collect();
-        for id in dead {
+        let dead: Vec<(u64, String)> = dead.map(|request| (request.id, why_dead(request))).collect();
+        for (id, why) in dead {
+            if self.books.get(&id).is_none() {
+                continue;
+            }
             // The loader may have taken its task out of the plan already.
-            let lost = self.end(id, What::Ended, "its thread has ended", true, now_ns);
+            let lost = self.end(id, What::Ended, &why, true, now_ns);
             if lost.is_err() {
                 self.is_foreign = true;
             }
@@ -310,8 +321,17 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let events: BTreeSet<String> =
             endings.filter(|taken| taken.for_id.is_none()).filter_map(|taken| taken.event.clone()).collect();
         let told: BTreeSet<u64> = due.iter().map(|request| request.id).collect();
-        for_ids.into_iter().for_each(|id| self.due(id, now_ns));
+        // What there is no time for is due when others have been answered.
+        for id in for_ids {
+            if self.rules.is_turn_over() {
+                return;
+            }
+            self.due(id, now_ns);
+        }
         for event in events {
+            if self.rules.is_turn_over() {
+                return;
+            }
             let evaluated = self.evaluated(&event, &Value::Null, None, now_ns);
             self.decided(&event, &evaluated, Some(&told), now_ns);
             self.retry(now_ns);
@@ -325,5 +345,13 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 self.tell_owner(id, What::Stays, "there is no need any more".into(), None);
             }
         }
+    }
+}
+
+/// Why a request is over by itself.
+pub fn why_dead(request: &Request) -> String {
+    match request.target {
+        Target::Thread { .. } => "its thread has ended".into(),
+        Target::Match(_) | Target::Scheduler => format!("nothing of {} is left", request.owner),
     }
 }

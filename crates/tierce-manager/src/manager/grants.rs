@@ -8,11 +8,12 @@ use crate::in_force::InForce;
 use crate::mode::Mode;
 use crate::principal::Principal;
 use crate::proposal::Proposal;
-use crate::rules::{Decision, Evaluated, Fits, To};
+use crate::rules::{cpu_time, Decision, Evaluated, Fits, To};
 use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 use tierce_plan::{Edit, Plan};
 
 /// Plans that are tried for one request.
@@ -131,7 +132,7 @@ impl Guide {
             let wanted = request.modes.get(*mode).ok_or_else(|| {
                 Wrong::new("mode_must_exist", format!("request {id} has {} modes", request.modes.len()))
             })?;
-            proposal.modes.push((*id, *mode, keys_below(trial, &held.under, wanted)?));
+            proposal.modes.push((*id, *mode, keys_of(request, trial, &held.under, wanted)?));
         }
         Ok(proposal)
     }
@@ -173,12 +174,13 @@ pub fn is_name(name: &str) -> bool {
         && name.chars().all(|one| one.is_ascii_alphanumeric() || "_-".contains(one))
 }
 
-/// Parameters of an edge to a child of that node.
-fn keys_below(trial: &Trial, node: &str, mode: &Mode) -> Result<tierce_plan::Keys, Wrong> {
+/// Parameters of the edge by which a request, which is below that node already, would have that mode.
+fn keys_of(request: &Request, trial: &Trial, node: &str, mode: &Mode) -> Result<tierce_plan::Keys, Wrong> {
     let at = trial.plan().nodes.iter().position(|it| it.base == node);
     let at =
         at.ok_or_else(|| Wrong::new("name_must_exist", format!("the plan in force has no node `{node}`")))?;
-    keys(trial, at, &mode.guarantee).map_err(|why| Wrong::new("scheduler_must_provide_it", why))
+    keys(trial, at, &mode.guarantee, Some(&request.name()))
+        .map_err(|why| Wrong::new("scheduler_must_provide_it", why))
 }
 
 impl<P: InForce, T: Threads> Manager<P, T> {
@@ -188,8 +190,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         request: &Request,
         guide: &Guide,
         (trial, place): (&Trial, &Place),
-    ) -> Result<Proposal, Refusal> {
-        let base = guide.proposal(&self.books, trial).map_err(Refusal::of)?;
+    ) -> Result<Proposal, Wrong> {
+        let base = guide.proposal(&self.books, trial)?;
         let is_allowed = |at: usize| request.modes.get(at).is_some_and(|mode| guide.allows(at, mode));
         let known = place.take().filter(|(plan, held)| {
             Rc::ptr_eq(plan, trial.plan())
@@ -200,10 +202,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         if let Some((_, held)) = known {
             return Ok(Proposal { grants: vec![(request.id, held)], ..base });
         }
-        let above = match guide.edits.is_empty() {
-            true => trial.clone(),
-            false => base.tried(trial, &self.books).map_err(Refusal::of)?,
-        };
+        let above = self.with_made(guide, &base, trial)?;
         let left = Cell::new(TRIALS);
         let mut refused: Option<Wrong> = None;
         for (at, mode) in request.modes.iter().enumerate().filter(|(at, mode)| guide.allows(*at, mode)) {
@@ -223,8 +222,15 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             }
         }
         let none = || Wrong::new("modes_must_be_allowed", "the rules allow none of its modes");
-        let nearest = refused.as_ref().and_then(|_| self.nearest(request, guide, &base, (trial, &above)));
-        Err(Refusal { wrong: refused.unwrap_or_else(none), nearest })
+        Err(refused.unwrap_or_else(none))
+    }
+
+    /// With the nodes that rules make for it.
+    fn with_made(&self, guide: &Guide, base: &Proposal, trial: &Trial) -> Result<Trial, Wrong> {
+        match guide.edits.is_empty() {
+            true => Ok(trial.clone()),
+            false => base.tried(trial, &self.books),
+        }
     }
 
     fn candidates(
@@ -261,7 +267,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let (Some(held), Some(has)) = (&request.held, request.mode()) else { continue };
             let lesser = request.modes.iter().enumerate().filter(|(_, mode)| mode.ppm() < has.ppm());
             for (at, mode) in lesser {
-                let Ok(keys) = keys_below(trial, &held.under, mode) else { continue };
+                let Ok(keys) = keys_of(request, trial, &held.under, mode) else { continue };
                 let mut kept = proposal.clone();
                 kept.ends.retain(|id| *id != request.id);
                 kept.modes.push((request.id, at, keys));
@@ -274,28 +280,28 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         proposal
     }
 
-    /// The largest budget in the same period that would be granted, for the mode that needs least; to a thousandth.
-    pub(super) fn nearest(
-        &self,
-        request: &Request,
-        guide: &Guide,
-        base: &Proposal,
-        (trial, above): (&Trial, &Trial),
-    ) -> Option<Mode> {
-        let (at, mode) = request.modes.iter().enumerate().min_by_key(|(_, mode)| mode.ppm())?;
-        let (budget_ns, period_ns) = mode.budget_and_period_ns()?;
+    /// The largest budget in the same period, or share, that would be granted, for the mode that needs least; to a thousandth. The time for
+    /// it is bounded, with that of rules: then the largest that was found until then.
+    pub(super) fn nearest(&self, request: &Request, guide: &Guide, trial: &Trial) -> Option<Mode> {
+        self.rules.counted(|| self.largest(request, guide, trial, cpu_time() + self.rules.left()))
+    }
+
+    fn largest(&self, request: &Request, guide: &Guide, trial: &Trial, ends: Duration) -> Option<Mode> {
+        let base = guide.proposal(&self.books, trial).ok()?;
+        let above = self.with_made(guide, &base, trial).ok()?;
+        let modes = request.modes.iter().enumerate().filter(|(_, mode)| mode.parts().is_some());
+        let (at, mode) = modes.min_by_key(|(_, mode)| mode.ppm())?;
         let mut least = request.clone();
-        let step = (budget_ns / 1000).max(1);
-        let (mut good, mut bad) = (0, budget_ns.div_ceil(step));
+        let (mut good, mut bad) = (0, mode.parts()?);
         let mut found = None;
         for _ in 0..NEAREST {
             let middle = good + (bad - good) / 2;
-            if middle == good {
+            if middle == good || cpu_time() >= ends {
                 break;
             }
-            let smaller = Mode::budget(middle * step, period_ns, mode.value).ok()?;
+            let smaller = mode.part(middle)?;
             least.modes[at] = smaller.clone();
-            let places = self.candidates(&least, guide, &smaller, above).ok()?;
+            let places = self.candidates(&least, guide, &smaller, &above).unwrap_or_default();
             let mut places = places.iter().flat_map(|candidate| places_of_one(candidate, guide, at));
             let fits = places.any(|held| {
                 let mut operations = base.operations(&self.books);
@@ -309,7 +315,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 false => bad = middle,
             }
         }
-        found
+        found.filter(|mode| request.owner == Principal::System || self.limits.allow(mode).is_ok())
     }
 
     /// Another mode where the request is.
@@ -320,7 +326,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let base = guide.proposal(&self.books, trial)?;
         let mut refused = None;
         for (at, mode) in request.modes.iter().enumerate().filter(|(at, mode)| guide.allows(*at, mode)) {
-            let tried = keys_below(trial, &held.under, mode).and_then(|keys| {
+            let tried = keys_of(request, trial, &held.under, mode).and_then(|keys| {
                 let mut proposal = base.clone();
                 proposal.modes.push((id, at, keys));
                 proposal.tried(trial, &self.books).map(|_| proposal)

@@ -46,6 +46,11 @@ pub trait Threads {
         self.look(tid).map(|thread| thread.began)
     }
 
+    /// Whether anything is left of a principal who has asked for what no thread ends.
+    fn has(&self, _owner: &Principal) -> bool {
+        true
+    }
+
     /// The person for whom a user counts, by the number of that person's own user: somebody may have many. [`NAMELESS`]: nobody knows.
     ///
     /// [`NAMELESS`]: crate::NAMELESS
@@ -60,12 +65,14 @@ struct Later {
     event: String,
 }
 
-/// What has become of a part, for rules.
+/// What has become of a part, or was to be heard by rules and had no time, for rules.
 struct Heard {
     event: String,
     data: Value,
-    /// The request that has it.
+    /// The request that it is about.
     id: Option<u64>,
+    /// As it was, if it may be over by then.
+    request: Option<Rc<Request>>,
 }
 
 /// The manager.
@@ -260,11 +267,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         request.owner.user().or(request.by).map(|uid| self.threads.person(uid))
     }
 
-    /// The thread of a request is there, and is still the same.
+    /// The thread of a request is there, and is still the same; of others, who has asked.
     fn is_there(&self, request: &Request) -> bool {
         match request.target {
             Target::Thread { tid, began } => self.threads.began(tid) == Some(began),
-            _ => true,
+            Target::Match(_) | Target::Scheduler => self.threads.has(&request.owner),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Books and plan in force are compared: after a start, and when others have changed the plan. Who had a guarantee has it again, or is
 //! told.
 
+use super::events::why_dead;
 use super::{Manager, Threads};
 use crate::ask::What;
 use crate::check::{disagrees, strays};
@@ -17,9 +18,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         self.make_parts_again()?;
         // What has ended meanwhile needs nothing.
         let dead = self.books.all().filter(|request| !self.is_there(request));
-        let dead: Vec<u64> = dead.map(|request| request.id).collect();
-        for id in dead {
-            self.lose(id, "its thread has ended", false, now_ns);
+        let dead: Vec<(u64, String)> = dead.map(|request| (request.id, why_dead(request))).collect();
+        for (id, why) in dead {
+            self.lose(id, &why, false, now_ns);
         }
         let trial = self.trial()?;
         let plan = trial.plan().clone();

@@ -13,6 +13,7 @@ use crate::trial::Trial;
 use crate::wrong::Wrong;
 use serde_json::Value;
 use std::rc::Rc;
+use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 
@@ -142,7 +143,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     fn some_retries(&mut self, now_ns: u64) {
         let ends = cpu_time() + RETRY;
-        while let Some(id) = self.retries.pop_front() {
+        while !self.rules.is_turn_over() {
+            let Some(id) = self.retries.pop_front() else { break };
             self.look_again(id, When::Retry, now_ns);
             if cpu_time() >= ends {
                 break;
@@ -247,7 +249,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let above = request.under.as_ref().map(|under| self.books.owner_of(under));
         let is_own = above.is_some_and(|above| above != Principal::System && above == request.owner);
         let place = Place::default();
+        let begun = cpu_time();
         let evaluated = if is_own { Evaluated::default() } else { self.rules_about(id, &place, now_ns) };
+        let took = cpu_time() - begun;
         let trial = self.trial();
         let mut verdict = match &trial {
             Ok(trial) => self.judged(&request, &evaluated, when, (trial, &place)),
@@ -256,30 +260,35 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         if let (Verdict::Refuse(refusal), When::New, Ok(trial)) = (&mut verdict, when, &trial) {
             let by_rules = evaluated.broken.is_none() && Guide::of(&evaluated, &self.books).is_err();
             if by_rules && refusal.nearest.is_none() {
-                refusal.nearest = self.nearest_by_rules(&request, trial, now_ns);
+                refusal.nearest = self.nearest_by_rules(&request, trial, (took, now_ns));
             }
         }
         (verdict, evaluated)
     }
 
-    /// The largest budget that would be granted where the rules, which have refused more, let it be; to a thousandth. The time for it is
-    /// bounded: then the largest that was found until then.
-    fn nearest_by_rules(&mut self, request: &Rc<Request>, trial: &Trial, now_ns: u64) -> Option<Mode> {
+    /// The largest budget or share that would be granted where the rules, which have refused more, let it be; to a thousandth. The time
+    /// for it is bounded, with that of rules: then the largest that was found until then. Rules that may not be done in time are not asked.
+    fn nearest_by_rules(
+        &mut self,
+        request: &Rc<Request>,
+        trial: &Trial,
+        (mut took, now_ns): (Duration, u64),
+    ) -> Option<Mode> {
         let ends = cpu_time() + RULE;
-        let most = self.nearest(request, &Guide::default(), &Proposal::default(), (trial, trial))?;
-        let (budget_ns, period_ns) = most.budget_and_period_ns()?;
-        if self.lets_through(request, &most, trial, now_ns)? {
-            return Some(most);
-        }
-        let (step, mut good, mut bad, mut found) = ((budget_ns / 1000).max(1), 0, 1000, None);
-        while bad - good > 1 && cpu_time() < ends {
-            let middle = good + (bad - good) / 2;
-            let mode = Mode::budget(middle * step, period_ns, most.value).ok()?;
+        let most = self.nearest(request, &Guide::default(), trial)?;
+        let (mut good, mut bad, mut found) = (0, most.parts()? + 1, None);
+        // First all that admission would grant.
+        let mut middle = bad - 1;
+        while middle > good && cpu_time() < ends && self.rules.left() > took + took / 4 {
+            let mode = most.part(middle)?;
+            let begun = cpu_time();
             match self.lets_through(request, &mode, trial, now_ns) {
                 Some(true) => (good, found) = (middle, Some(mode)),
                 Some(false) => bad = middle,
                 None => break,
             }
+            took = took.max(cpu_time() - begun);
+            middle = good + (bad - good) / 2;
         }
         found
     }
@@ -298,7 +307,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let evaluated = self.rules_about(request.id, &place, now_ns);
         let guide = Guide::of(&evaluated, &self.books);
         let passes = guide.is_ok_and(|guide| {
-            guide.takes_nothing() && self.acquired(&smaller, &guide, (trial, &place)).is_ok()
+            let is_acquired = || self.acquired(&smaller, &guide, (trial, &place)).is_ok();
+            guide.takes_nothing() && self.rules.counted(is_acquired)
         });
         self.books.requests.insert(request.id, request.clone());
         evaluated.broken.is_none().then_some(passes)
@@ -332,7 +342,10 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         match self.acquired(request, &guide, within) {
             Ok(proposal) => Verdict::Grant(Box::new(proposal), guide),
-            Err(refusal) => Verdict::Refuse(refusal),
+            Err(wrong) => {
+                let nearest = (when == When::New).then(|| self.nearest(request, &guide, within.0));
+                Verdict::Refuse(Refusal { wrong, nearest: nearest.flatten() })
+            }
         }
     }
 

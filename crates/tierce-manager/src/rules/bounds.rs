@@ -5,9 +5,9 @@ use std::time::Duration;
 /// CPU time of one rule for one event. A rule cannot sleep, so where nothing else wants the CPU this is time of the wall clock. Where the
 /// manager waits for its turn, the wall clock would end rules that have hardly run.
 pub const RULE: Duration = Duration::from_millis(20);
-/// CPU time of all rules for one event. A question to admission that has begun ends first; so nobody waits longer than this and
-/// one such question.
-pub const EVENT: Duration = Duration::from_millis(40);
+/// CPU time of all rules for all events between two answers, and with it of the search for what would be granted instead. A question to
+/// admission that has begun ends first; so nobody waits longer for these than this and one such question.
+pub const TURN: Duration = Duration::from_millis(40);
 /// CPU time after which those who wait are looked at again no further, until others have been answered.
 pub const RETRY: Duration = Duration::from_millis(5);
 /// Steps of one rule for one event.

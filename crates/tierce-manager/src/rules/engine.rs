@@ -27,6 +27,8 @@ pub struct Rules {
     engine: Engine,
     list: Vec<Rule>,
     running: Rc<Running>,
+    /// CPU time since others were answered.
+    spent: Cell<Duration>,
 }
 
 struct Rule {
@@ -87,13 +89,32 @@ impl Rules {
             questions: Cell::new(0),
             fits: RefCell::new(None),
         });
-        Self { engine: engine(&running), list: Vec::new(), running }
+        Self { engine: engine(&running), list: Vec::new(), running, spent: Cell::default() }
     }
 
-    /// Others have been answered. Before that a rule that fails is asked again only until it has used up its time so: there may be many
-    /// events.
+    /// Others have been answered. Before that all rules have so much time together, and a rule that fails is asked again only until it has
+    /// used up its own: there may be many events.
     pub fn begin_turn(&mut self) {
+        self.spent.set(Duration::ZERO);
         self.list.iter_mut().for_each(|rule| rule.wasted = Duration::ZERO);
+    }
+
+    /// CPU time that is left until others are answered.
+    pub fn left(&self) -> Duration {
+        TURN.saturating_sub(self.spent.get())
+    }
+
+    /// Too little is left for another event: it can wait until others have been answered.
+    pub fn is_turn_over(&self) -> bool {
+        self.left() < RULE
+    }
+
+    /// What this takes counts as time of rules.
+    pub fn counted<R>(&self, what: impl FnOnce() -> R) -> R {
+        let begun = cpu_time();
+        let done = what();
+        self.spent.set(self.spent.get() + (cpu_time() - begun));
+        done
     }
 
     /// Whether there is none.
@@ -155,17 +176,18 @@ impl Rules {
         if !self.heeds(event) {
             return evaluated;
         }
-        let ends = cpu_time() + EVENT;
+        let begun = cpu_time();
+        let ends = begun + self.left();
         *self.running.fits.borrow_mut() = fits;
         let is_asked = |rule: &Rule| {
             rule.events.contains(event) && (rule.owner == Principal::System || Some(&rule.owner) == owner)
         };
-        let asked: Vec<usize> = (0..self.list.len()).filter(|at| is_asked(&self.list[*at])).collect();
-        evaluated.decisions.reserve(asked.len());
+        let those: Vec<usize> = (0..self.list.len()).filter(|at| is_asked(&self.list[*at])).collect();
+        evaluated.decisions.reserve(those.len());
         let event_name = text(event);
-        for at in asked {
-            let begun = cpu_time();
-            self.running.until.set(ends.min(begun + RULE));
+        for at in those {
+            let asked = cpu_time();
+            self.running.until.set(ends.min(asked + RULE));
             self.running.questions.set(QUESTIONS);
             let decided = match self.list[at].wasted < RULE {
                 true => self.call(at, event, &event_name, known),
@@ -186,7 +208,7 @@ impl Rules {
                 }
                 Err(why) => {
                     rule.failures += 1;
-                    rule.wasted += cpu_time() - begun;
+                    rule.wasted += cpu_time() - asked;
                     let failed = Said { rule: name.clone(), said: format!("failed: {why}") };
                     evaluated.failed.push((evaluated.decisions.len(), failed));
                     evaluated.broken = Some(Wrong::new(
@@ -197,6 +219,7 @@ impl Rules {
             }
         }
         *self.running.fits.borrow_mut() = None;
+        self.spent.set(self.spent.get() + (cpu_time() - begun));
         evaluated
     }
 
@@ -242,7 +265,7 @@ fn ended_by(error: &EvalAltResult) -> String {
     match error.unwrap_inner() {
         EvalAltResult::ErrorTooManyOperations(_) => format!("operations, bound {OPERATIONS}"),
         EvalAltResult::ErrorTerminated(..) => {
-            format!("CPU time, bound {} ms, and {} ms for all rules", RULE.as_millis(), EVENT.as_millis())
+            format!("CPU time, bound {} ms, and {} ms for all rules", RULE.as_millis(), TURN.as_millis())
         }
         EvalAltResult::ErrorStackOverflow(_) => format!("calls within calls, bound {DEPTH}"),
         EvalAltResult::ErrorDataTooLarge(what, _) => {

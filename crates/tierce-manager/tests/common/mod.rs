@@ -3,7 +3,7 @@
 #![allow(dead_code)] // each test takes what it needs
 
 use serde_json::{json, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tierce_admission::PlanExt;
 use tierce_manager::rules::shipped;
 use tierce_manager::{
@@ -53,13 +53,17 @@ pub fn plan(text: &str) -> Plan {
     Plan::parse_with(text, "test.toml", Options { cpus: 1 }).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-/// Threads that are there: their user, and when they began.
+/// Threads that are there: their user, and when they began. Principals of whom nothing is left.
 #[derive(Default)]
-pub struct Pretended(pub BTreeMap<u32, ThreadInfo>);
+pub struct Pretended(pub BTreeMap<u32, ThreadInfo>, pub BTreeSet<Principal>);
 
 impl Threads for Pretended {
     fn look(&self, tid: u32) -> Option<ThreadInfo> {
         self.0.get(&tid).copied()
+    }
+
+    fn has(&self, owner: &Principal) -> bool {
+        !self.1.contains(owner)
     }
 
     /// User 1000 has a range of subordinate ids; who has others is not known.
