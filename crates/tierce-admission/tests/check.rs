@@ -75,6 +75,41 @@ fn the_smallest_mend_is_where_the_period_is_shortest() {
 }
 
 #[test]
+fn deadlines_beyond_periods() {
+    let deadlines = |text: &str| admit(text).1.tasks.iter().map(|task| task.deadlines).collect::<Vec<_>>();
+    // All of a CPU: only the utilisation counts.
+    let all = jobs(&["3ms 6ms 20ms", "2ms 4ms 4ms"]);
+    assert!(failures(&all).is_empty());
+    assert_eq!(deadlines(&all), [Deadlines::Met; 2]);
+    assert_eq!(failures(&jobs(&["3ms 6ms 20ms", "2001us 4ms 40ms"])).len(), 1);
+    // Beside a short deadline the windows count.
+    let beside = |deadline: &str| jobs(&[&format!("3ms 6ms {deadline}"), "2ms 4ms 2ms"]);
+    assert_eq!(failures(&beside("6ms")).len(), 1);
+    assert_eq!(deadlines(&beside("7ms")), [Deadlines::Met; 2]);
+    // Of each task no more than one job is pending where several CPUs go by deadlines, say the tests of these.
+    let global = all.replace("cpu = 0", "cpus = \"all\"") + "[machine]\ncpus = 2\n";
+    let (plan, admission) = admit(&global);
+    assert_eq!(deadlines(&global), [Deadlines::NotShown; 2]);
+    let said = admission.faults(&plan).to_string();
+    assert!(said.contains("that of `a` is 20ms, of a period of 6ms"), "{said}");
+    // By priority a response within the period is shown, or none.
+    let by_priority = |work: &str| {
+        let edge = |edge: &str| format!("under.top = {{ priority = {edge} }}");
+        format!(
+            "machine.cpus = 2\n[node.top]\npolicy = \"fixed-priority\"\ncpus = \"all\"\n[task.a]\n{}\n{}\n[task.b]\n{}\n{}\n[task.c]\n{}\n{}",
+            edge("3"),
+            "load = { period = \"4ms\", work = \"3ms\" }",
+            edge("2"),
+            "load = { period = \"4ms\", work = \"3ms\" }",
+            edge("1"),
+            format_args!("load = {{ period = \"8ms\", work = \"{work}\", deadline = \"30ms\" }}"),
+        )
+    };
+    assert_eq!(deadlines(&by_priority("1ms"))[2], Deadlines::Met);
+    assert_eq!(deadlines(&by_priority("3ms"))[2], Deadlines::NotShown);
+}
+
+#[test]
 fn deadlines_below_periods_get_the_demand_test() {
     assert!(failures(&servers(&["2ms 10ms 2ms", "3ms 10ms 5ms"])).is_empty());
     assert_eq!(

@@ -1,6 +1,6 @@
 //! A plan that is being written: parts in the order of the text, and the text.
 
-use crate::text::{LeftOut, Word};
+use crate::text::LeftOut;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use tierce_plan::{show_time, Protocol};
@@ -105,7 +105,7 @@ pub struct Task {
     pub release: Release,
     pub least_work_ns: u64,
     pub work_ns: u64,
-    /// Where it is not that of the release.
+    /// `None`: its release, until the next one.
     pub deadline_ns: Option<u64>,
     /// It may be late.
     pub soft: bool,
@@ -144,21 +144,6 @@ impl Draft {
         }
         let comment = (name != wanted).then(|| one_line(wanted));
         (name, comment)
-    }
-
-    /// A deadline of `deadline_ns` for jobs that come by `release`, which a plan cannot have later than the next one.
-    pub fn deadline(&mut self, release: &Release, deadline_ns: u64, line: usize, task: &Word) -> Option<u64> {
-        let least_ns = match release.least_ns() {
-            Some(least_ns) => least_ns,
-            None if matches!(release, Release::Once { .. }) => return Some(deadline_ns),
-            None => return None,
-        };
-        if deadline_ns > least_ns {
-            let what = format!("deadline {} of `{}`", show_time(deadline_ns), one_line(&task.text));
-            let why = format!("no deadline is later than the next release: {} here", show_time(least_ns));
-            self.left_out.push(LeftOut { line, what, why });
-        }
-        (deadline_ns < least_ns).then_some(deadline_ns)
     }
 
     /// Jobs that are not preempted are so only beside others that hold no locks, and where they are a series.
@@ -305,7 +290,8 @@ impl Task {
     }
 
     fn deadline(&self) -> Option<String> {
-        self.deadline_ns.map(|ns| time("deadline", ns))
+        let differs = self.deadline_ns.filter(|ns| self.release.least_ns() != Some(*ns));
+        differs.map(|ns| time("deadline", ns))
     }
 }
 

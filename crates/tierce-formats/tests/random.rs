@@ -123,7 +123,7 @@ impl<'d> Drawing<'d> {
     fn task(&mut self, flow: usize, task: usize) {
         let cpu = self.draw.below(self.by_deadline.len());
         let period = 10 + self.draw.below(90);
-        let deadline = 1 + self.draw.below(period);
+        let deadline = 1 + self.draw.below(2 * period);
         let simso = self.format == Format::Simso;
         let node = if simso { "sched".into() } else { format!("n{cpu}") };
         let edge = match self.by_deadline[cpu] {

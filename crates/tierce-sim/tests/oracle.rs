@@ -54,11 +54,12 @@ fn oracle(tasks: &[Task], order: Order, cpus: usize, for_ms: u64) -> Vec<(usize,
 }
 
 fn random_set(draws: &mut Stream, most_work: u64) -> Vec<Task> {
-    let n = draws.between(1, 6);
+    let (n, beyond) = (draws.between(1, 6), draws.between(0, 1) == 1);
     let task = |index| {
         let period = draws.between(2, 14);
         let work = draws.between(1, period.min(most_work));
-        let deadline = draws.between(work, period);
+        // Of every other set jobs may be due after later ones have come.
+        let deadline = draws.between(work, if beyond { 4 * period } else { period });
         Task { period, work, deadline, phase: draws.between(0, 6), priority: index + 1 }
     };
     (0..n).map(task).collect()

@@ -16,7 +16,7 @@ use tierce_analysis::several_budgets::{Budgets, Others};
 use tierce_analysis::{utilisation, Response, Task};
 use tierce_plan::policies;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Load, Plan};
+use tierce_plan::{show_time, Child, Load, Plan};
 
 /// Larger sets are not tested: each pass over a set is quadratic.
 const TASKS_MAX: usize = 64;
@@ -174,8 +174,7 @@ impl Several<'_> {
         let tasks =
             tasks.filter(|tasks| tasks.len() <= TASKS_MAX && crowd.is_none_or(|deadline| deadline == 0));
         let Some(tasks) = tasks else {
-            let why = "its node has children whose deadlines are not those of bounded jobs, or too many";
-            return (Vec::new(), Some(refused(why.into(), None)));
+            return (Vec::new(), Some(refused(self.no_bounded_deadlines(), None)));
         };
         let set: Vec<_> = tasks.iter().map(|(_, job)| *job).collect();
         let cpus = match cpus {
@@ -204,6 +203,25 @@ impl Several<'_> {
         let excess = Some(sum - room).filter(|excess| *excess > crate::share::zero());
         let found = found.tasks.into_iter().map(response).collect();
         (bounds(&tasks, found, test), Some(refused(why, excess)))
+    }
+
+    /// Why deadlines of the children are not tested.
+    fn no_bounded_deadlines(&self) -> String {
+        let beyond = |edge: &usize| {
+            let Child::Task(task) = self.plan.edges[*edge].child else { return None };
+            let about = &self.plan.tasks[task];
+            let job = one_by_one(about.load.as_ref()?, 0)?;
+            (job.deadline_ns > job.period_ns).then_some((about, job))
+        };
+        match self.shape.children[self.index].iter().find_map(beyond) {
+            Some((about, job)) => format!(
+                "tests of several CPUs that go by deadlines know of none beyond periods, and that of `{}` is {}, of a period of {}",
+                about.name,
+                show_time(job.deadline_ns),
+                show_time(job.period_ns)
+            ),
+            None => "its node has children whose deadlines are not those of bounded jobs, or too many".into(),
+        }
     }
 
     fn is_idle(&self, edge: usize) -> bool {

@@ -440,14 +440,9 @@ impl Flows<'_> {
             }
             let task = step.task;
             if step.after.is_empty() {
-                let release = draft.tasks[task].release.clone();
-                let line = self.text.line(&word.at);
-                let named = Word { text: draft.tasks[task].name.clone(), at: word.at.clone() };
-                let deadline_ns = draft.deadline(&release, deadline_ns, line, &named);
                 let task = &mut draft.tasks[task];
                 // The shortest counts.
-                let earlier = task.deadline_ns.is_none_or(|old| deadline_ns.is_some_and(|new| new < old));
-                task.deadline_ns = if earlier { deadline_ns } else { task.deadline_ns };
+                task.deadline_ns = Some(task.deadline_ns.map_or(deadline_ns, |old| deadline_ns.min(old)));
                 task.soft = kind.starts_with("soft");
             } else if kind == "hard_global_deadline" {
                 let ends = |way: &&Vec<usize>| way.last() == Some(&index);

@@ -282,7 +282,6 @@ impl Reader<'_> {
             let what = format!("deadline of `{}`", short(&id.text));
             self.leave(&deadline, what, "it counts from the end of another task: give the chain `needs`");
         }
-        let deadline_ns = self.draft.deadline(&release, deadline_ns, line, &id);
         if let Some(cost) = element.get("preemption_cost") {
             if !self.text.number(&cost)?.is_zero() {
                 self.leave(&cost, "`preemption_cost`", "costs are of switches, and the same for all tasks");
@@ -312,7 +311,7 @@ impl Reader<'_> {
             release,
             least_work_ns: work_ns,
             work_ns,
-            deadline_ns,
+            deadline_ns: Some(deadline_ns),
             soft: false,
             sections: Vec::new(),
         });

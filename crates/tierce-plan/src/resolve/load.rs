@@ -135,11 +135,7 @@ fn sporadic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     let sections = locks::sections(fields, work.as_ref(), locks, collector);
     let preemption = regions::preemption(fields, work.as_ref(), collector);
     let (separation_ns, further_ns) = separations?;
-    let longest = match further_ns.last() {
-        Some(last_ns) => (*last_ns, "last separation"),
-        None => (separation_ns, "separation"),
-    };
-    let deadline_ns = deadline(&fields.what("deadline"), deadline_ns, longest, collector);
+    let deadline_ns = deadline_ns.unwrap_or(*further_ns.last().unwrap_or(&separation_ns));
     let plain =
         sections.as_ref().is_none_or(Vec::is_empty) && preemption.as_ref().is_none_or(Preemption::is_full);
     if !further_ns.is_empty() && !plain {
@@ -203,7 +199,7 @@ fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
         let fault = Fault::new("jitter_must_be_below_period", jitter.spot, message);
         collector.add(fault.value(crate::show_time(jitter_ns)).bound(crate::show_time(period_ns)));
     }
-    let deadline_ns = deadline(&fields.what("deadline"), deadline_ns, (period_ns, "period"), collector);
+    let deadline_ns = deadline_ns.unwrap_or(period_ns);
     let soft = soft(fields, Some(deadline_ns), collector);
     let (work, sections, preemption) = (work?, sections?, preemption?);
     Some(Load::Periodic(Periodic {
@@ -218,12 +214,8 @@ fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     }))
 }
 
-/// Keys that periodic and sporadic jobs share: work, deadline with its place, phase.
-fn job<'v>(
-    fields: &mut Fields<'v>,
-    value: &Value,
-    collector: &mut Collector,
-) -> (Option<Work>, Option<(u64, &'v Value)>, u64) {
+/// Keys that periodic and sporadic jobs share: work, deadline, phase.
+fn job(fields: &mut Fields, value: &Value, collector: &mut Collector) -> (Option<Work>, Option<u64>, u64) {
     let what = fields.what("work");
     let work = match fields.take("work") {
         Some(given) => work(&what, given, collector),
@@ -236,35 +228,8 @@ fn job<'v>(
             None
         }
     };
-    let what = fields.what("deadline");
-    let deadline =
-        fields.take("deadline").and_then(|value| collector.duration(&what, value).map(|ns| (ns, value)));
-    (work, deadline, fields.time("phase", collector).unwrap_or(0))
-}
-
-/// The deadline, which is at most the period; by default it is the period.
-fn deadline(
-    what: &str,
-    given: Option<(u64, &Value)>,
-    (period_ns, period): (u64, &str),
-    collector: &mut Collector,
-) -> u64 {
-    let Some((deadline_ns, value)) = given else { return period_ns };
-    if deadline_ns > period_ns {
-        collector.add(
-            Fault::new(
-                "deadline_must_not_exceed_period",
-                value.spot,
-                format!("{what} is longer than its {period}"),
-            )
-            .value(crate::show_time(deadline_ns))
-            .bound(crate::show_time(period_ns))
-            .hint(format!(
-                "at most the {period}, so that late jobs do not pile up; with `soft = true` a job may miss its deadline"
-            )),
-        );
-    }
-    deadline_ns
+    let deadline_ns = fields.duration("deadline", collector);
+    (work, deadline_ns, fields.time("phase", collector).unwrap_or(0))
 }
 
 /// Whether misses are by design, which says something only where there is a deadline.
@@ -397,9 +362,7 @@ fn stage(value: &Value, last: bool, from_ns: &mut u64, collector: &mut Collector
             collector.add(Fault::new("stage_needs_a_period", value.spot, message).hint("period = \"10ms\""));
         }
         let period_ns = fields.duration("period", collector);
-        let what = fields.what("deadline");
-        let given =
-            fields.take("deadline").and_then(|value| collector.duration(&what, value).map(|ns| (ns, value)));
+        let deadline_ns = fields.duration("deadline", collector);
         let what = fields.what("work");
         let work = match fields.take("work") {
             Some(given) => work(&what, given, collector),
@@ -411,7 +374,7 @@ fn stage(value: &Value, last: bool, from_ns: &mut u64, collector: &mut Collector
             }
         };
         let period_ns = period_ns?;
-        let deadline_ns = deadline(&fields.what("deadline"), given, (period_ns, "period"), collector);
+        let deadline_ns = deadline_ns.unwrap_or(period_ns);
         Some(StageJobs { period_ns, work: work?, deadline_ns })
     } else {
         None
