@@ -1,5 +1,6 @@
 //! Which rules there are, and how much one may have: the configuration of the manager.
 
+use crate::manager::access::Access;
 use crate::manager::unit::Units;
 use crate::manager::{bus, programs};
 use anyhow::{bail, Context, Result};
@@ -17,7 +18,7 @@ use tierce_manager::{Limits, Principal, Rules};
 struct Written {
     limits: WrittenLimits,
     rule: Vec<WrittenRule>,
-    access: bus::Access,
+    access: Access,
     realtimekit: bus::RealtimeKit,
     programs: programs::Config,
     /// Cgroups, by name.

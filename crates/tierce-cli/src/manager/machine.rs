@@ -1,11 +1,16 @@
 //! The machine's threads and users.
 
 use crate::manager::people::People;
+use std::collections::BTreeSet;
 use std::fs;
-use tierce_manager::{ThreadInfo, Threads};
+use tierce_manager::{Principal, ThreadInfo, Threads};
 
 /// Threads as /proc has them, and users.
-pub struct Machine(pub People);
+pub struct Machine {
+    pub people: People,
+    /// Nothing is left of these.
+    pub gone: BTreeSet<Principal>,
+}
 
 impl Threads for Machine {
     fn look(&self, tid: u32) -> Option<ThreadInfo> {
@@ -16,8 +21,12 @@ impl Threads for Machine {
         began(&fs::read_to_string(format!("/proc/{tid}/stat")).ok()?)
     }
 
+    fn has(&self, owner: &Principal) -> bool {
+        !self.gone.contains(owner)
+    }
+
     fn person(&self, uid: u32) -> u32 {
-        self.0.person(uid)
+        self.people.person(uid)
     }
 }
 
@@ -31,7 +40,7 @@ pub fn look(tid: u32) -> Option<ThreadInfo> {
 }
 
 /// The user of a thread, if all its identities (real, effective, saved, file system) are that one.
-fn uid(status: &str) -> Option<u32> {
+pub fn uid(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     let mut all = line.split_whitespace().map(|uid| uid.parse().ok());
     let first: u32 = all.next()??;

@@ -1,11 +1,13 @@
 //! `tierce-manager`: who gets which guarantee, decided by rules and admission control.
 
+mod access;
 mod bus;
 mod config;
 mod control;
 mod dry_run;
 mod machine;
 mod people;
+mod presence;
 mod programs;
 mod rates;
 mod server;
@@ -22,6 +24,7 @@ use config::Config;
 use control::Control;
 use machine::{now_ns, Machine};
 use people::People;
+use presence::Presence;
 use rates::Rates;
 use server::Server;
 use std::collections::BTreeSet;
@@ -37,8 +40,8 @@ use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
 use tierce_manager::{
-    Answer, Ask, Asker, Books, InForce, Notice, Principal, What, Which, Writer, Wrong, LISTEN, NAMELESS,
-    PART_EVENTS, PREFIX,
+    Answer, Ask, Asker, Books, InForce, Notice, Principal, Target, What, Which, Writer, Wrong, LISTEN,
+    NAMELESS, PART_EVENTS, PREFIX,
 };
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
@@ -169,6 +172,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
     let rates = Rates::new(people.clone());
     let mut server = Server::bind(&args.listen, rates.clone(), config.units.clone())?;
     let exit = || STOP.store(true, Ordering::Relaxed);
+    let access = config.bus.access.clone();
     let (way, asks) = way::way()?;
     let bus = match args.no_bus {
         true => None,
@@ -186,7 +190,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
         if RELOAD.swap(false, Ordering::Relaxed) {
             daemon.reload();
         }
-        server.turn(&mut |asker, ask| daemon.ask(asker, ask));
+        server.turn(&mut |asker, ask| access.may_ask(asker, &ask).and_then(|()| daemon.ask(asker, ask)));
         // One at a time: those who ask over the socket have their turn before the next.
         if let Some(asked) = asks.next() {
             let answer = daemon.ask(&asked.asker, asked.ask.clone());
@@ -194,6 +198,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
         }
         if daemon.looked.elapsed() >= LOOK {
             daemon.look_at_users(&server);
+            daemon.look_at_owners();
             daemon.look(server.is_watched_by_system() || bus.as_ref().is_some_and(Bus::is_watched_by_system));
         } else if daemon.is_due() {
             daemon.turn();
@@ -228,6 +233,7 @@ fn log(notice: &Notice) {
 struct Daemon<'a> {
     args: &'a Args,
     people: People,
+    presence: Presence,
     manager: tierce_manager::Manager<Control, Machine>,
     writer: Writer,
     saved: u64,
@@ -251,13 +257,15 @@ impl<'a> Daemon<'a> {
     fn new(args: &'a Args, people: People, config: Config, books: Books) -> Self {
         let control = Control::new(socket::path(args.socket.clone()));
         let users = books.users.clone();
-        let machine = Machine(people.clone());
+        let machine = Machine { people: people.clone(), gone: BTreeSet::new() };
+        let presence = Presence::of(Path::new("/"), config.units);
         let manager = tierce_manager::Manager::new(control, machine, books, config.rules, config.limits);
         // Another number than any: books that have just been read are written once.
         let (saved, looked) = (u64::MAX, Instant::now());
         Self {
             args,
             people,
+            presence,
             manager,
             writer: Writer::default(),
             saved,
@@ -302,6 +310,11 @@ impl<'a> Daemon<'a> {
         if changes && self.unwritten.is_some() {
             self.save();
             self.written()?;
+        }
+        if let Ask::Request(wish) = &ask {
+            let owner = wish.owner.clone().unwrap_or_else(|| asker.principal());
+            self.presence.asks(&owner);
+            self.manager.threads().gone.remove(&owner);
         }
         let is_new = matches!(ask, Ask::Request(_));
         let answer = self.manager.ask(asker, ask, now_ns())?;
@@ -384,6 +397,16 @@ impl<'a> Daemon<'a> {
         users.difference(&self.users).for_each(|uid| self.manager.user_enters(*uid, now_ns()));
         self.users.difference(&users).for_each(|uid| self.manager.user_leaves(*uid, now_ns()));
         self.users = users;
+    }
+
+    /// Owners of requests that no thread ends are gone when nothing of them is left.
+    fn look_at_owners(&mut self) {
+        let all = self.manager.books().requests.values();
+        let all = all.filter(|request| !matches!(request.target, Target::Thread { .. }));
+        let owners: BTreeSet<&Principal> = all.map(|request| &request.owner).collect();
+        if let Some(gone) = self.presence.gone(&owners, Instant::now()) {
+            self.manager.threads().gone = gone;
+        }
     }
 
     fn until_next(&self) -> Duration {

@@ -74,9 +74,12 @@ impl Units {
     }
 
     fn of_cgroups(&self, cgroups: &str) -> Of {
-        let Some(path) = cgroups.lines().find_map(|line| line.strip_prefix("0::/")) else {
-            return Of::default();
-        };
+        let path = cgroups.lines().find_map(|line| line.strip_prefix("0::/"));
+        path.map_or_else(Of::default, |path| self.of_path(path))
+    }
+
+    /// For what a process in that cgroup speaks.
+    pub fn of_path(&self, path: &str) -> Of {
         let of = |found: Option<&str>| found.map(str::to_string);
         Of { unit: of(service(path)), container: of(self.configured(path)).or_else(|| container(path)) }
     }

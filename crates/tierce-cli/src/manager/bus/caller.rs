@@ -1,12 +1,12 @@
 //! Who calls, as the bus says, and whether he may, as polkit says. Where there is no polkit, the configuration does.
 
+use crate::manager::access::{refused, Access, Action};
 use crate::manager::rates::Rates;
 use crate::manager::unit::Units;
-use serde::Deserialize;
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
 use std::sync::Mutex;
-use tierce_manager::{Asker, Principal, Wrong};
+use tierce_manager::{Asker, Wrong};
 use zbus::blocking::fdo::DBusProxy;
 use zbus::blocking::Connection;
 use zbus::message::Header;
@@ -17,33 +17,6 @@ use zbus::zvariant::Value;
 pub const CALL_MAX: usize = 1 << 16;
 /// Callers that are known. A name of the bus is never given twice, so what it has said stays true.
 const KNOWN_MAX: usize = 1024;
-
-/// Who may do what where there is no polkit. Nobody is named: everybody may, as over the socket.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Access {
-    request: Option<Vec<Principal>>,
-    real_time: Option<Vec<Principal>>,
-    high_priority: Option<Vec<Principal>>,
-}
-
-/// What polkit is asked about; its files are in `dist/org.tierce.Manager1.policy`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Request,
-    RealTime,
-    HighPriority,
-}
-
-impl Action {
-    fn id(self) -> &'static str {
-        match self {
-            Self::Request => "org.tierce.Manager1.request",
-            Self::RealTime => "org.tierce.Manager1.real-time",
-            Self::HighPriority => "org.tierce.Manager1.high-priority",
-        }
-    }
-}
 
 /// Somebody on the bus.
 #[derive(Clone)]
@@ -117,15 +90,11 @@ impl Callers {
         if caller.asker.is_system() {
             return Ok(());
         }
-        let refused = |by: &str| {
-            let message = format!("user {} may not: {} ({by})", caller.asker.uid, action.id());
-            Err(Wrong::new("asker_must_be_authorized", message))
-        };
         match self.polkit(caller, action) {
             Ok(Some(true)) => Ok(()),
-            Ok(Some(false)) => refused("polkit"),
+            Ok(Some(false)) => Err(refused(&caller.asker, action, "polkit")),
             Ok(None) if self.access.allows(&caller.asker, action) => Ok(()),
-            Ok(None) => refused("the manager's configuration"),
+            Ok(None) => Err(refused(&caller.asker, action, "the manager's configuration")),
             Err(error) => Err(Wrong::new("polkit_must_answer", error.to_string())),
         }
     }
@@ -157,33 +126,4 @@ fn is_nobody(error: &str) -> bool {
     ["ServiceUnknown", "NameHasNoOwner"]
         .iter()
         .any(|end| error == format!("org.freedesktop.DBus.Error.{end}"))
-}
-
-impl Access {
-    fn allows(&self, asker: &Asker, action: Action) -> bool {
-        let list = match action {
-            Action::Request => &self.request,
-            Action::RealTime => &self.real_time,
-            Action::HighPriority => &self.high_priority,
-        };
-        list.as_ref().is_none_or(|list| list.iter().any(|principal| asker.acts_for(principal)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_polkit_the_configuration_says_who_may() {
-        let access: Access = toml::from_str("request = []\nreal-time = [\"group:29\", \"user:7\"]").unwrap();
-        let one = Asker { groups: vec![29], ..Asker::user(1000) };
-        assert!(!access.allows(&one, Action::Request) && access.allows(&one, Action::RealTime));
-        assert!(
-            access.allows(&Asker::user(7), Action::RealTime)
-                && !access.allows(&Asker::user(8), Action::RealTime)
-        );
-        assert!(access.allows(&one, Action::HighPriority), "nobody is named");
-        assert!(toml::from_str::<Access>("realtime = []").is_err());
-    }
 }

@@ -1,7 +1,8 @@
 //! `org.tierce.Manager1`: requests as over the socket, with values of D-Bus in place of JSON.
 
-use super::caller::{Action, Caller, Callers};
+use super::caller::{Caller, Callers};
 use super::values::{read, table, Table};
+use crate::manager::access::Action;
 use crate::manager::way::Way;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

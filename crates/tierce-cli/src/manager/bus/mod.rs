@@ -14,9 +14,9 @@ mod realtime_kit;
 mod sums;
 mod values;
 
-pub use caller::Access;
 pub use realtime_kit::Config as RealtimeKit;
 
+use crate::manager::access::Access;
 use crate::manager::rates::Rates;
 use crate::manager::unit::Units;
 use crate::manager::way::Way;

@@ -5,8 +5,9 @@
 //! the process has limited the time for which a real-time thread may run without a wait (RLIMIT_RTTIME); priorities have bounds. Which
 //! priority is asked for decides nothing but what the request is worth to rules.
 
-use super::caller::{Action, Caller, Callers};
+use super::caller::{Caller, Callers};
 use super::sums::Sums;
+use crate::manager::access::Action;
 use crate::manager::machine::look;
 use crate::manager::way::Way;
 use serde::Deserialize;
