@@ -167,6 +167,8 @@ pub struct TaskVerdict {
     pub soft: bool,
     /// A bound on the response of its jobs, where there is one.
     pub response: Option<Response>,
+    /// The test that has found that bound.
+    pub test: Option<&'static str>,
     /// How long its jobs wait for locks that others hold, where a lock concerns it and that is known; tasks and locks by their index.
     pub blocking: Option<tierce_analysis::locks::Blocking>,
     /// How long its jobs spin for locks that jobs of other CPUs hold: CPU time beyond their work.
@@ -192,6 +194,7 @@ impl TaskVerdict {
             deadlines: Deadlines::None,
             soft: false,
             response: None,
+            test: None,
             blocking: None,
             spinning: None,
             suspended: None,
@@ -227,6 +230,8 @@ pub struct LinkVerdict {
     pub wait_ns: Option<u64>,
     /// And is passed on so much later, at most; `None`: there is no bound.
     pub takes_ns: Option<u64>,
+    /// The test that has found the bound on the task's response.
+    pub test: Option<&'static str>,
 }
 
 /// What is known of the deadlines of a task.

@@ -353,3 +353,22 @@ fn two_thousand_failures_are_told_soon() {
     );
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
+
+/// What is asked about says which analysis bounds it: with offsets where a chain comes back to a CPU.
+#[test]
+fn each_bound_names_its_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/verdicts");
+    let (plan, admission) = load(&folder.join("offsets.toml"));
+    assert_eq!(admission.chains[0].bounds.response_ns, Some(9_000_000));
+    let chain = admission.explain(&plan, "loop").unwrap();
+    println!("{chain}");
+    for row in [
+        "filter: released by the one before: 4ms, by response times under fixed priorities (Lehoczky 1990)\n",
+        "act: released by the one before: 2ms, by response times under fixed priorities with offsets",
+    ] {
+        assert!(chain.contains(row), "{chain}");
+    }
+    let task = admission.explain(&plan, "sense").unwrap();
+    let row = "response at most 3ms, deadline 10ms\n            by response times under fixed priorities (Lehoczky 1990)\n";
+    assert!(task.contains(row), "{task}");
+}

@@ -1,5 +1,5 @@
 //! Chains: what check bounds, the simulator keeps, in random plans of several CPUs with tasks that trigger each other, read what others
-//! wrote, and stand below priorities, budgets and deadlines; also where they have locks or regions without preemption. And what is measured from a trace is what the
+//! wrote, and stand below priorities, budgets and deadlines, or priorities alone; also where they have locks or regions without preemption. And what is measured from a trace is what the
 //! simulator has measured itself.
 //!
 //! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
@@ -39,6 +39,8 @@ enum With {
     Nothing,
     Locks,
     Regions,
+    /// And directly below roots with fixed priorities, of which there are few.
+    Priorities,
 }
 
 /// Up to three tasks with periods, others that follow them, and chains through both.
@@ -49,6 +51,7 @@ fn plan(seed: u64, with: With) -> String {
             With::Nothing => "chains",
             With::Locks => "locks and chains",
             With::Regions => "regions and chains",
+            With::Priorities => "priorities and chains",
         },
     );
     let locks = with == With::Locks;
@@ -97,7 +100,10 @@ fn plan(seed: u64, with: With) -> String {
         let work = (period * maker.between(2, 25) / 100).max(50);
         let least = maker.between(work / 4, work);
         let cpu = maker.between(0, cpus - 1);
-        let (place, mut node, mut priority) = (maker.between(0, 5), 0, 0);
+        let (mut place, mut node, mut priority) = (maker.between(0, 5), 0, 0);
+        if with == With::Priorities {
+            place = 6;
+        }
         let under = match place {
             0 if locks => {
                 // Of each budget one job, perhaps with what it pays for others.
@@ -121,6 +127,12 @@ fn plan(seed: u64, with: With) -> String {
                 let own = if task < heads { String::new() } else { format!(", deadline = \"{period}us\"") };
                 format!("under.due = {{ cpu = {cpu}{own} }}")
             }
+            6 => {
+                // Above the other nodes, whose budgets are not those of tasks.
+                priority = maker.between(51, 57);
+                let quantum = if maker.between(0, 9) == 0 { ", quantum = \"300us\"" } else { "" };
+                format!("under.top = {{ cpu = {cpu}, priority = {priority}{quantum} }}")
+            }
             _ => {
                 priority = maker.between(1, 100);
                 format!("under.top = {{ cpu = {cpu}, priority = {priority} }}")
@@ -141,7 +153,10 @@ fn plan(seed: u64, with: With) -> String {
             String::new()
         };
         let work = format!("work = {{ min = \"{least}us\", max = \"{work}us\" }}{sections}");
-        let load = match maker.between(0, 3) {
+        // Offsets need punctual heads, or those that are periodic at least.
+        let kind = maker.between(0, 3);
+        let kind = if with == With::Priorities { kind + maker.between(0, 3) } else { kind };
+        let load = match kind {
             _ if task >= heads => format!("{{ {work} }}"),
             0 => format!(
                 "{{ separation = \"{period}us\", extra = \"{}us\", {work} }}",
@@ -245,12 +260,19 @@ fn nor_where_their_jobs_do_not_give_way() {
     attack(With::Regions);
 }
 
+#[test]
+fn nor_below_priorities_alone() {
+    attack(With::Priorities);
+}
+
 fn attack(with: With) {
     let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..400".into());
     let (from, to) = seeds.split_once("..").expect("FROM..TO");
     println!("TIERCE_SEEDS={seeds}");
     let [mut tasks, mut responses, mut reactions, mut ages] = [common::seen::Seen::default(); 4];
     let (mut waits, mut blocked, mut kept) = (0, 0, 0);
+    // Of tasks that offsets bound.
+    let mut offsets = common::seen::Seen::default();
     for seed in from.parse().unwrap()..to.parse().unwrap() {
         let text = plan(seed, with);
         let first = parse(&text);
@@ -272,6 +294,8 @@ fn attack(with: With) {
                 assert!(found.misses == 0 || verdict.deadlines != Deadlines::Met, "missed; {}", about());
                 let bound_ns = verdict.response.and_then(|response| response.ns());
                 see(&mut tasks, found.response_ns, bound_ns, &about);
+                let by_offsets = verdict.test.is_some_and(|test| test.contains("with offsets"));
+                see(&mut offsets, found.response_ns, bound_ns.filter(|_| by_offsets), &about);
                 waits += found.lock_waits.map_or(0, |waits| waits.count);
                 let blocking = verdict.blocking.as_ref().filter(|_| bound_ns.is_some());
                 blocked += u64::from(blocking.is_some_and(|blocking| blocking.most_ns > Some(0)));
@@ -291,9 +315,11 @@ fn attack(with: With) {
     println!("{waits} waits, {blocked} with blocking, {kept} wait for regions");
     let seen = [("tasks", tasks), ("responses", responses), ("reactions", reactions), ("ages", ages)];
     seen.iter().for_each(|(name, seen)| _ = seen.print(name));
+    offsets.print("tasks, by offsets");
     if seeds == "0..400" {
         assert!(with != With::Locks || waits > 1_000 && blocked > 300, "{waits} {blocked}");
         assert!(with != With::Regions || kept > 500, "{kept}");
+        assert!(with != With::Priorities || offsets.all() > 500 && offsets.near() > 50, "{offsets:?}");
         assert!(seen.iter().all(|(_, seen)| seen.all() > 500 && seen.near() > 20), "{seen:?}");
     }
 }

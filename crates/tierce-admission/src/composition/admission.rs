@@ -9,6 +9,7 @@ use crate::composition::chains;
 use crate::composition::deadlines::{self, Found};
 use crate::composition::long_run_rates::{Rates, Trust};
 use crate::composition::promises::Promises;
+use crate::composition::response_times;
 use crate::demand::jobs::{asks_whatever_it_gets, densest, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::laws;
@@ -16,6 +17,7 @@ use crate::laws::policy::Tested;
 use crate::rules::what_helps;
 use crate::share::{fraction, ratio};
 use crate::verdict::{Admission, EdgeVerdict, Excess, Failure, NodeVerdict, Promise, Proof, TaskVerdict};
+use tierce_analysis::chains::Offset;
 use tierce_analysis::Task;
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self, PolicyRecord};
@@ -27,7 +29,7 @@ impl Admission {
     /// Test every node's law, and what the tasks of chains make of each other.
     pub fn of(plan: &Plan) -> Admission {
         if plan.chains.is_empty() {
-            return Self::of_tasks(plan);
+            return Self::of_tasks(plan, &[]);
         }
         chains::admit(plan, Self::of_tasks)
     }
@@ -39,15 +41,15 @@ impl Admission {
             return Self::of(plan);
         }
         let shape = Shape::new(plan);
-        Self::of_asked(plan, &shape, &Asked::what_can_fail(plan, &shape))
+        Self::of_asked(plan, &shape, &Asked::what_can_fail(plan, &shape), &[])
     }
 
-    /// Each task by itself; of a triggered one the jitter is given.
-    fn of_tasks(plan: &Plan) -> Admission {
-        Self::of_asked(plan, &Shape::new(plan), &Asked::everything(plan))
+    /// Each task by itself; of a triggered one the jitter is given, and of all the offsets.
+    fn of_tasks(plan: &Plan, offsets: &[Offset]) -> Admission {
+        Self::of_asked(plan, &Shape::new(plan), &Asked::everything(plan), offsets)
     }
 
-    fn of_asked(plan: &Plan, shape: &Shape, asked: &Asked) -> Admission {
+    fn of_asked(plan: &Plan, shape: &Shape, asked: &Asked, offsets: &[Offset]) -> Admission {
         let rates = Rates::new(plan, shape, Trust::Loads);
         let overheads = Overheads::new(plan, shape);
         let mut nodes: Vec<_> =
@@ -71,7 +73,7 @@ impl Admission {
             unfit(plan, *index, why, shape, &mut nodes[*index]);
         }
         let (bounds, refused) =
-            crate::composition::response_times::test(plan, shape, &promises, &mut nodes, &overheads);
+            response_times::test(plan, shape, &promises, &mut nodes, (&overheads, offsets));
         let found = Found {
             plan,
             shape,
@@ -185,6 +187,7 @@ fn task_verdicts(
                 deadlines,
                 soft,
                 response,
+                test: bound.map(|bound| bound.test),
                 blocking: overheads.locks.of_task(index),
                 spinning: overheads.locks.spinning(index),
                 suspended: overheads.locks.suspended(index).cloned(),

@@ -3,8 +3,8 @@
 //! The plan is admitted again and again: each time the jitter of a triggered task is what the bounds on the tasks before it make it,
 //! until these bounds do not change. So everything that bounds responses does so for chains, too.
 
-use crate::verdict::{Admission, ChainVerdict, Excess, Failure, LinkVerdict};
-use tierce_analysis::chains::{bounds, is_beyond, propagate, Release, Segment, Times};
+use crate::verdict::{Admission, ChainVerdict, Excess, Failure, LinkVerdict, TaskVerdict};
+use tierce_analysis::chains::{bounds, is_beyond, propagate, Offset, Release, Segment, Span, Times};
 use tierce_analysis::Response;
 use tierce_guarantee::TIME_MAX_NS;
 use tierce_plan::{policies, show_time, Chain, Latency, Load, Plan, Shape, Within};
@@ -15,9 +15,10 @@ const NOT_PROVED: &str = "latency_is_not_proved";
 /// The test.
 const BOUNDS: &str = "response intervals passed on as jitter (Tindell & Clark 1994), and what is read (Davare et al. 2007; Dürr et al. 2019)";
 
-/// The verdict on a plan with chains; `admit`: on one in which the jitter of triggered tasks is known.
-pub fn admit(plan: &Plan, admit: impl Fn(&Plan) -> Admission) -> Admission {
+/// The verdict on a plan with chains; `admit`: on one in which the jitter of triggered tasks is known, with the offsets of all tasks.
+pub fn admit(plan: &Plan, admit: impl Fn(&Plan, &[Offset]) -> Admission) -> Admission {
     let releases: Vec<_> = (0..plan.tasks.len()).map(|task| release(plan, task)).collect();
+    let heads: Vec<_> = (0..plan.tasks.len()).map(|task| transaction(&releases, task)).collect();
     let least = |load: &Option<Load>| load.as_ref().map_or(0, least_work_ns);
     let least_work_ns: Vec<_> = plan.tasks.iter().map(|task| least(&task.load)).collect();
     let (mut jittered, mut found) = (plan.clone(), None);
@@ -28,17 +29,37 @@ pub fn admit(plan: &Plan, admit: impl Fn(&Plan) -> Admission) -> Admission {
                 load.jitter_ns = Some(ready.jitter_ns()).filter(known);
             }
         }
-        let admission = admit(&jittered);
+        let offset = |(transaction, ready): (&usize, &Span)| Offset {
+            transaction: *transaction,
+            earliest_ns: ready.least_ns,
+        };
+        let offsets: Vec<_> = heads.iter().zip(ready).map(offset).collect();
+        let admission = admit(&jittered, &offsets);
         let response = |response: Option<Response>| response.and_then(Response::ns).unwrap_or(u64::MAX);
         let responses = admission.tasks.iter().map(|task| response(task.response)).collect();
         found = Some(admission);
         responses
     });
-    let mut admission = found.unwrap_or_else(|| admit(plan));
+    let mut admission = found.unwrap_or_else(|| admit(plan, &[]));
     let shape = Shape::new(plan);
-    admission.chains = plan.chains.iter().map(|chain| judge(plan, &shape, chain, &times)).collect();
+    let found = (&times[..], &admission.tasks[..]);
+    admission.chains = plan.chains.iter().map(|chain| judge(plan, &shape, chain, found)).collect();
     admission.holds &= admission.chains.iter().all(|chain| chain.failures.iter().all(Option::is_none));
     admission
+}
+
+/// The task whose periodic jobs release those of this one in the end; itself where these may come later than after a period.
+fn transaction(releases: &[Release], task: usize) -> usize {
+    let mut head = task;
+    // All that a join waits for have one head, and nothing waits for itself.
+    while let Release::After(before) = &releases[head] {
+        let Some((before, _)) = before.first() else { return task };
+        head = *before;
+    }
+    match releases[head] {
+        Release::Own { sporadic: true, .. } => task,
+        _ => head,
+    }
 }
 
 fn release(plan: &Plan, task: usize) -> Release {
@@ -67,12 +88,18 @@ fn longest_period_ns(load: Option<&Load>) -> Option<u64> {
     }
 }
 
-fn judge(plan: &Plan, shape: &Shape, chain: &Chain, times: &[Times]) -> ChainVerdict {
+fn judge(
+    plan: &Plan,
+    shape: &Shape,
+    chain: &Chain,
+    (times, tasks): (&[Times], &[TaskVerdict]),
+) -> ChainVerdict {
     let mut segments: Vec<Segment> = Vec::new();
     let mut links: Vec<LinkVerdict> = Vec::new();
     let known = |ns: u64| Some(ns).filter(|ns| *ns < u64::MAX);
     for (at, link) in chain.links.iter().enumerate() {
         let (task, done) = (link.task, times[link.task].done);
+        let (delay_ns, test) = (link.delay_ns, tasks[task].test);
         let before = at.checked_sub(1).map(|at| chain.links[at].task);
         let Some(period_ns) = longest_period_ns(plan.tasks[task].load.as_ref()) else {
             let earlier = before.map_or(0, |before| times[before].done.most_ns);
@@ -80,13 +107,8 @@ fn judge(plan: &Plan, shape: &Shape, chain: &Chain, times: &[Times]) -> ChainVer
                 .zip(known(earlier))
                 .map(|(done, earlier)| done.saturating_sub(earlier).saturating_sub(link.delay_ns));
             segments.last_mut().into_iter().for_each(|segment| segment.done = done);
-            links.push(LinkVerdict {
-                task,
-                triggered: true,
-                delay_ns: link.delay_ns,
-                wait_ns: Some(0),
-                takes_ns,
-            });
+            let wait_ns = Some(0);
+            links.push(LinkVerdict { task, triggered: true, delay_ns, wait_ns, takes_ns, test });
             continue;
         };
         let mut wait_ns = Some(0);
@@ -103,7 +125,7 @@ fn judge(plan: &Plan, shape: &Shape, chain: &Chain, times: &[Times]) -> ChainVer
         }
         segments.push(Segment { period_ns, done, delay_ns: 0, goes_before_next: false });
         let takes_ns = known(done.most_ns);
-        links.push(LinkVerdict { task, triggered: false, delay_ns: link.delay_ns, wait_ns, takes_ns });
+        links.push(LinkVerdict { task, triggered: false, delay_ns, wait_ns, takes_ns, test });
     }
     let bounds = bounds(&segments);
     let mut verdict = ChainVerdict { bounds, links, failures: Vec::new() };

@@ -13,7 +13,7 @@ use crate::demand::overheads::Overheads;
 use crate::share::percent;
 use tierce_analysis::global::{earliest_deadline, fixed_priority, Shown};
 use tierce_analysis::several_budgets::{Budgets, Others};
-use tierce_analysis::{utilisation, Response, Task};
+use tierce_analysis::{tardiness, utilisation, Response, Task};
 use tierce_plan::policies;
 use tierce_plan::Shape;
 use tierce_plan::{show_time, Child, Load, Plan};
@@ -26,6 +26,9 @@ const BY_PRIORITY: &str =
 const BY_DEADLINE: &str =
     "global earliest deadline first: densities (Goossens, Funk & Baruah 2003), windows (Baruah 2007), response times \
      (Bertogna & Cirinei 2007)";
+
+const LATE: &str = "deadline and tardiness under global earliest deadline first (Devi & Anderson 2005; Erickson, Devi & Baruah 2010; \
+     Erickson, Guan & Baruah 2010)";
 
 const BUDGETS_BY_PRIORITY: &str =
     "response times under global fixed priorities inside budgets on several CPUs that may be idle";
@@ -202,7 +205,38 @@ impl Several<'_> {
         );
         let excess = Some(sum - room).filter(|excess| *excess > crate::share::zero());
         let found = found.tasks.into_iter().map(response).collect();
-        (bounds(&tasks, found, test), Some(refused(why, excess)))
+        let mut found = bounds(&tasks, found, test);
+        found.extend(self.late(at, &tasks, &found, cpus));
+        (found, Some(refused(why, excess)))
+    }
+
+    /// Of those that may be late and have no bound yet: when they are done, however late. `known`: bounds that there are; `at`: where edges have
+    /// deadlines.
+    fn late(
+        &self,
+        at: Option<usize>,
+        tasks: &[(usize, Task)],
+        known: &[(usize, Bound)],
+        cpus: u32,
+    ) -> Vec<(usize, Bound)> {
+        let load = |task: usize| self.plan.tasks[task].load.as_ref();
+        // A late job has the deadline that counts from its own nominal release, though it begins later. One of an edge would count from
+        // a wake-up.
+        let own =
+            |(task, _): &(usize, Task)| matches!(load(*task), Some(Load::Periodic(_) | Load::Sporadic(_)));
+        let of_edges =
+            |edge: &usize| at.is_some_and(|at| self.plan.edges[*edge].params[at] > 0 && !self.is_idle(*edge));
+        if !tasks.iter().all(own) || self.shape.children[self.index].iter().any(of_edges) {
+            return Vec::new();
+        }
+        let set: Vec<_> = tasks.iter().map(|(_, job)| *job).collect();
+        let within = |((task, job), late): (&(usize, Task), Option<u64>)| {
+            let open = !known.iter().any(|(known, _)| known == task);
+            let response = Response::Within(job.deadline_ns.checked_add(late?)?);
+            let soft = load(*task).is_some_and(Load::is_soft);
+            (soft && open).then_some((*task, Bound { response, test: LATE, exact: false }))
+        };
+        tasks.iter().zip(tardiness(&set, cpus)).filter_map(within).collect()
     }
 
     /// Why deadlines of the children are not tested.

@@ -229,6 +229,7 @@ impl Promises {
             quantum_ns,
             asked: &asked,
             taken: &taken,
+            offsets: &[],
         };
         let given = if at_once(plan, shape, index) {
             let given = several_budgets::to_children(self.known(), plan, shape, index, overheads);

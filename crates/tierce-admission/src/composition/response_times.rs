@@ -10,17 +10,18 @@ use crate::laws;
 use crate::laws::node::{supplies, Node};
 use crate::verdict::NodeVerdict;
 use std::collections::BTreeMap;
+use tierce_analysis::chains::Offset;
 use tierce_analysis::Response;
 use tierce_plan::{policies, Plan, Shape};
 
 /// For each task of the plan what the node above it says of its longest response, where that is known; for nodes that several CPUs
-/// run why they say no more.
+/// run why they say no more. `offsets`: see [`Node`].
 pub fn test(
     plan: &Plan,
     shape: &Shape,
     promises: &Promises,
     verdicts: &mut [NodeVerdict],
-    overheads: &Overheads,
+    (overheads, offsets): (&Overheads, &[Offset]),
 ) -> (Vec<Option<Bound>>, BTreeMap<usize, Refusal>) {
     let mut bounds: Vec<Option<Bound>> = vec![None; plan.tasks.len()];
     let mut refused = BTreeMap::new();
@@ -37,7 +38,7 @@ pub fn test(
         if at_once(plan, shape, index) || supplies(received).next().is_none() {
             continue;
         }
-        let (edges, overheads) = (&shape.children[index][..], overheads);
+        let edges = &shape.children[index][..];
         let node = Node {
             plan,
             shape,
@@ -49,6 +50,7 @@ pub fn test(
             quantum_ns: 1,
             asked: &|_| true,
             taken: &|_| None,
+            offsets,
         };
         let found = laws::of(policy).responses(&node, &crowd, verdict);
         for (task, bound) in found.into_iter().filter(|(_, bound)| bound.response != Response::TooLong) {

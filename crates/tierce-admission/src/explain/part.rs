@@ -92,6 +92,7 @@ impl About<'_> {
         if let (Some(response), Some(deadline)) = (response, deadline) {
             let (response, deadline) = (show_time(response), show_time(deadline));
             self.line(&format!("  jobs      response at most {response}, deadline {deadline}"));
+            found.test.iter().for_each(|test| self.line(&format!("            by {test}")));
         }
         if let Some(spinning) = &found.spinning {
             let (most, held) = (show_time(spinning.most_ns), spun_words(self.plan, spinning));
@@ -141,10 +142,12 @@ impl About<'_> {
     }
 
     fn chain(&mut self, index: usize) {
-        for [name, what, found] in
-            chains::rows(self.plan, &self.plan.chains[index], &self.admission.chains[index])
-        {
-            self.line(&format!("{name}: {what}: {}", found.trim()));
+        let verdict = &self.admission.chains[index];
+        let rows = chains::rows(self.plan, &self.plan.chains[index], verdict);
+        let tests = [None].into_iter().chain(verdict.links.iter().map(|link| link.test));
+        for ([name, what, found], test) in rows.into_iter().zip(tests) {
+            let by = test.map_or_else(String::new, |test| format!(", by {test}"));
+            self.line(&format!("{name}: {what}: {}{by}", found.trim()));
         }
         self.explanations(Part::Chain(index), &[], true);
     }

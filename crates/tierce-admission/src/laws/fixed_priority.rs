@@ -11,6 +11,7 @@ use crate::demand::jobs::{densest, has_other_parents, parts, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::demand::regions::{Keeps, Kept};
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
+use crate::laws::chain_offsets::{lesser, Ordered};
 use crate::laws::known_phases;
 use crate::laws::node::{known, less_timers, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
@@ -327,21 +328,31 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>, verdict: &mut NodeVerdi
         let left = less_timers(received, &timers);
         return with_regions(&Node { received: &left, ..*node }, &members, &set, &levels, &priorities);
     }
-    let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;
     if let Some(found) = known_phases::responses(node, &members, &set, Order::FixedPriority(&levels)) {
-        let bound =
-            |(at, (response, exact))| Bound { response, test: WITH_PHASES, exact: exact && alone(at) };
+        let bound = |(at, (response, exact))| Bound {
+            response,
+            test: WITH_PHASES,
+            exact: exact && is_alone(&levels, at),
+        };
         return members.into_iter().zip(found.into_iter().enumerate().map(bound)).collect();
     }
-    if members.iter().any(|task| plan.tasks[*task].load.as_ref().is_some_and(vary)) {
-        return with_requests(node, &timer_jobs, &members, &set, &levels);
-    }
-    let jobs: Vec<_> = timer_jobs.iter().chain(&set).copied().collect();
-    let all_levels: Vec<_> =
-        timer_jobs.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
+    let ordered = Ordered { members: &members, set: &set, levels: &levels };
+    let found = match members.iter().any(|task| plan.tasks[*task].load.as_ref().is_some_and(vary)) {
+        true => with_requests(node, &timer_jobs, &members, &set, &levels),
+        false => by_levels(node, &timer_jobs, &ordered),
+    };
+    lesser(node, &ordered, found)
+}
+
+/// By the longest works and least distances of jobs.
+fn by_levels(node: &Node, timers: &[Task], ordered: &Ordered) -> Vec<(usize, Bound)> {
+    let Node { plan, edges, received, overheads, .. } = *node;
+    let Ordered { members, set, levels } = *ordered;
+    let jobs: Vec<_> = timers.iter().chain(set).copied().collect();
+    let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
     let mut analysis = tierce_analysis::FixedPriority::new();
-    let best = best_of(&set, received, |supply| {
-        analysis.responses_by_level(&jobs, &all_levels, supply)[timer_jobs.len()..].to_vec()
+    let best = best_of(set, received, |supply| {
+        analysis.responses_by_level(&jobs, &all_levels, supply)[timers.len()..].to_vec()
     });
     let Some((supply, best)) = best else { return Vec::new() };
     let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
@@ -353,11 +364,15 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>, verdict: &mut NodeVerdi
         && members.iter().all(|task| punctual(*task));
     let never_waits = |task: usize| overheads.locks.most_ns(task) == Some(0);
     let spins = members.iter().any(|task| overheads.locks.spin_ns(*task) > 0);
-    let alone = |at: usize| alone(at) && never_waits(members[at]) && !spins;
+    let alone = |at: usize| is_alone(levels, at) && never_waits(members[at]) && !spins;
     let test = if spins { WITH_SPINNING } else { BY_PRIORITY };
     let bound = |(at, response)| Bound { response, test, exact: precise && alone(at) };
-    let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
-    members.into_iter().zip(bounds).collect()
+    members.iter().copied().zip(best.into_iter().enumerate().map(bound)).collect()
+}
+
+/// No other task has its priority.
+fn is_alone(levels: &[u32], at: usize) -> bool {
+    levels.iter().filter(|level| **level == levels[at]).count() == 1
 }
 
 /// In which of the supplies most deadlines are met, and the responses there.

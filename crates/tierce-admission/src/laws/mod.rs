@@ -3,6 +3,7 @@
 //! What stands below a node of several CPUs: `several_cpus.rs`.
 
 mod briefly_blocked;
+mod chain_offsets;
 mod constraint;
 mod edf;
 mod fair;

@@ -3,6 +3,7 @@
 use crate::bounds::leftover_supply::Taken;
 use crate::demand::overheads::{Overheads, Timers};
 use crate::verdict::{Given, Promise};
+use tierce_analysis::chains::Offset;
 use tierce_analysis::Supply;
 use tierce_guarantee::{whole, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, PolicyRecord};
@@ -26,6 +27,8 @@ pub struct Node<'a> {
     pub asked: &'a dyn Fn(usize) -> bool,
     /// What comes through an edge of the plan takes at most; `None`: that is not bounded.
     pub taken: &'a dyn Fn(usize) -> Option<Taken>,
+    /// Of each task of a plan with chains, where its jobs are among those that one head releases; none of other plans.
+    pub offsets: &'a [Offset],
 }
 
 impl Node<'_> {

@@ -20,10 +20,11 @@ use crate::fixed_priority::FixedPriority;
 use crate::supply::Supply;
 use crate::task::{compare_utilisation, Task};
 use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use tierce_guarantee::TIME_MAX_NS;
 
-/// Steps of all fixed points of one task.
-const STEPS_MAX: u32 = 100_000;
+/// Steps of all fixed points on one CPU, each of them one task counted in one window.
+const STEPS_MAX: u64 = 4_000_000;
 
 /// A task, and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,15 +111,49 @@ fn responses_on(
     };
     let set: Vec<_> = on_it.iter().map(late).collect();
     let levels: Vec<_> = on_it.iter().map(|at| tasks[*at].level).collect();
+    let offset = |at: &usize| Offset { transaction: heads[*at], earliest_ns: ready[*at].least_ns };
+    let offsets: Vec<_> = on_it.iter().map(offset).collect();
     let mut by_jitter = FixedPriority::new();
     let by_jitter = by_jitter.responses_by_level(&set, &levels, &Supply::WHOLE);
-    for (place, at) in on_it.iter().enumerate() {
-        let upto = levels.iter().rposition(|level| *level == levels[place]).map_or(place, |last| last);
-        let head = |other: usize| (heads[on_it[other]], ready[on_it[other]].least_ns);
-        let found = with_offsets.then(|| response_with_offsets(&set[..=upto], place, head)).flatten();
-        let by_jitter = by_jitter[place].ns().unwrap_or(u64::MAX);
-        responses[*at] = by_jitter.min(found.unwrap_or(u64::MAX));
+    let none = || vec![None; set.len()];
+    let with_offsets =
+        with_offsets.then(|| responses_with_offsets(&set, &levels, &offsets)).unwrap_or_else(none);
+    for ((at, by_jitter), with_offsets) in on_it.iter().zip(by_jitter).zip(with_offsets) {
+        responses[*at] = by_jitter.ns().unwrap_or(u64::MAX).min(with_offsets.unwrap_or(u64::MAX));
     }
+}
+
+/// Where the jobs of a task are in their transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// Tasks with one number are of one transaction: they have one period, and a strictly periodic head, on whatever CPU.
+    pub transaction: usize,
+    /// From the nominal release of the head to the earliest time at which the task is ready; by its jitter later at most.
+    pub earliest_ns: u64,
+}
+
+/// Longest responses on a whole CPU, each from the earliest time at which the task is ready. `tasks` and `levels`: as of
+/// [`FixedPriority::responses_by_level`]. `None`: offsets say no more than jitter does, or no bound is found.
+///
+/// # Panics
+/// When there is not one level and one offset per task.
+pub fn responses_with_offsets(tasks: &[Task], levels: &[u32], offsets: &[Offset]) -> Vec<Option<u64>> {
+    assert_eq!((tasks.len(), tasks.len()), (levels.len(), offsets.len()), "one of each per task");
+    let mut found = vec![None; tasks.len()];
+    let mut seen = HashSet::new();
+    let Some(second) = offsets.iter().position(|offset| !seen.insert(offset.transaction)) else {
+        return found;
+    };
+    let fit = |tasks: &[Task]| compare_utilisation(tasks, (1, 1)) == Ordering::Less;
+    let (all_fit, mut steps) = (fit(tasks), STEPS_MAX);
+    for place in 0..tasks.len() {
+        let before = &tasks[..levels.partition_point(|level| *level <= levels[place])];
+        // Fewer than two of any transaction: jitter alone is the same.
+        if before.len() > second && before.iter().all(Task::is_valid) && (all_fit || fit(before)) {
+            found[place] = Transactions::new(before, offsets, place).response(&mut steps);
+        }
+    }
+    found
 }
 
 /// A task that goes before the one that is looked at, in a transaction.
@@ -150,55 +185,77 @@ fn work(members: &[Member], latest: &Member, window: u64) -> u64 {
     })
 }
 
-/// The longest response of one of `tasks`, before which the others may go, from the earliest time at which it is ready.
-/// `None`: no bound is found.
-fn response_with_offsets(tasks: &[Task], index: usize, head: impl Fn(usize) -> (usize, u64)) -> Option<u64> {
-    let fit = tasks.iter().all(Task::is_valid) && compare_utilisation(tasks, (1, 1)) == Ordering::Less;
-    if !fit {
-        return None;
-    }
-    let member = |at: usize| Member { offset_ns: head(at).1 % tasks[at].period_ns, task: tasks[at] };
-    let own = member(index);
-    let mut transactions: Vec<(usize, Vec<Member>)> = vec![(head(index).0, Vec::new())];
-    for at in (0..tasks.len()).filter(|at| *at != index) {
-        match transactions.iter_mut().find(|(of, _)| *of == head(at).0) {
-            Some((_, members)) => members.push(member(at)),
-            None => transactions.push((head(at).0, vec![member(at)])),
+/// A task, and those that may go before it, by transactions.
+struct Transactions {
+    own: Member,
+    /// Of its own transaction.
+    beside: Vec<Member>,
+    others: Vec<Vec<Member>>,
+    blocking_ns: u64,
+}
+
+impl Transactions {
+    fn new(tasks: &[Task], offsets: &[Offset], own: usize) -> Self {
+        let member =
+            |at: usize| Member { offset_ns: offsets[at].earliest_ns % tasks[at].period_ns, task: tasks[at] };
+        // The first is its own.
+        let mut all = vec![Vec::new()];
+        let mut places = HashMap::from([(offsets[own].transaction, 0)]);
+        for at in (0..tasks.len()).filter(|at| *at != own) {
+            let place = *places.entry(offsets[at].transaction).or_insert(all.len());
+            if place == all.len() {
+                all.push(Vec::new());
+            }
+            all[place].push(member(at));
         }
+        let blocking_ns = tasks.iter().map(|task| task.blocking_ns).max().unwrap_or(0);
+        Self { own: member(own), beside: all.swap_remove(0), others: all, blocking_ns }
     }
-    let ((_, beside), others) = transactions.split_first()?;
-    let blocking_ns = tasks.iter().map(|task| task.blocking_ns).max().unwrap_or(0);
-    let others_work = |window: u64| {
-        others.iter().fold(blocking_ns, |sum, (_, members)| {
+
+    /// Work of the other transactions in a window, and blocking.
+    fn others_work(&self, window: u64) -> u64 {
+        self.others.iter().fold(self.blocking_ns, |sum, members| {
             let most = members.iter().map(|latest| work(members, latest, window)).max();
             sum.saturating_add(most.unwrap_or(0))
         })
-    };
-    let mut steps = STEPS_MAX;
-    let mut done_with = |own_work: u64, latest: &Member, mut end: u64| loop {
-        let done = own_work.saturating_add(work(beside, latest, end)).saturating_add(others_work(end));
-        if done <= end {
-            return Some(end);
-        }
-        end = done;
-        steps = steps.checked_sub(1)?;
-        if end > TIME_MAX_NS {
-            return None;
-        }
-    };
-    let mut worst = 0;
-    for latest in beside.iter().chain([&own]) {
-        let first_ns = own.first_ns(latest);
-        let at_once = (own.task.jitter_ns + first_ns) / own.task.period_ns;
-        // Until no further job of it comes before what came so far is done.
-        let (mut jobs, mut end) = (0, done_with(0, latest, 1)?);
-        while jobs < own.jobs(latest, end) {
-            // Jobs are counted from the first of those that come at once.
-            let release_ns = first_ns + jobs * own.task.period_ns;
-            jobs += 1;
-            end = done_with(own.task.work_ns.checked_mul(jobs)?, latest, end)?;
-            worst = worst.max((end + at_once * own.task.period_ns).checked_sub(release_ns)?);
-        }
     }
-    Some(worst)
+
+    /// How many tasks are counted in one window.
+    fn counted(&self) -> u64 {
+        let square = |members: &Vec<Member>| (members.len() as u64).pow(2);
+        1 + self.beside.len() as u64 + self.others.iter().map(square).sum::<u64>()
+    }
+
+    /// From the earliest time at which it is ready. `None`: no bound is found.
+    fn response(&self, steps: &mut u64) -> Option<u64> {
+        let Self { own, beside, .. } = self;
+        let counted = self.counted();
+        let mut done_with = |own_work: u64, latest: &Member, mut end: u64| loop {
+            *steps = steps.checked_sub(counted)?;
+            let beside_work = work(beside, latest, end);
+            let done = own_work.saturating_add(beside_work).saturating_add(self.others_work(end));
+            if done <= end {
+                return Some(end);
+            }
+            end = done;
+            if end > TIME_MAX_NS {
+                return None;
+            }
+        };
+        let mut worst = 0;
+        for latest in beside.iter().chain([own]) {
+            let first_ns = own.first_ns(latest);
+            let at_once = (own.task.jitter_ns + first_ns) / own.task.period_ns;
+            // Until no further job of it comes before what came so far is done.
+            let (mut jobs, mut end) = (0, done_with(0, latest, 1)?);
+            while jobs < own.jobs(latest, end) {
+                // Jobs are counted from the first of those that come at once.
+                let release_ns = first_ns + jobs * own.task.period_ns;
+                jobs += 1;
+                end = done_with(own.task.work_ns.checked_mul(jobs)?, latest, end)?;
+                worst = worst.max((end + at_once * own.task.period_ns).checked_sub(release_ns)?);
+            }
+        }
+        Some(worst)
+    }
 }

@@ -19,7 +19,7 @@
 mod fixed_priority;
 mod segments;
 
-pub use fixed_priority::{by_fixed_priority, by_jitter_alone, Placed};
+pub use fixed_priority::{by_fixed_priority, by_jitter_alone, responses_with_offsets, Offset, Placed};
 pub use segments::{bounds, Bounds, Segment};
 
 /// Rounds after which what still grows counts as unbounded.
