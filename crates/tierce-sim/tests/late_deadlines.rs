@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{nearness, parse, report_of, run, seeds, within_bounds, Maker, MS};
+use common::{parse, report_of, run, seeds, seen::Seen, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
@@ -225,36 +225,30 @@ const SHAPES: [Shape; 7] = [
     Shape::Shares,
 ];
 
-/// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
+/// How long the longest response of each task was, in tenths of its bound.
 #[test]
 fn nothing_takes_longer_than_check_says() {
-    let (mut seen_of, mut late, mut shown_late) = ([[0u64; 5]; 7], [0u64; 7], [0u64; 7]);
+    let (mut seen_of, mut late, mut shown_late) = ([Seen::default(); 7], [0u64; 7], [0u64; 7]);
     let mut met = 0;
     for seed in seeds() {
         let at = (seed % 7) as usize;
         let plan = Maker::new(seed, "late").late(SHAPES[at]);
         let verdict = plan.admit();
         met += within_bounds(&plan, &verdict, seed, |task, verdict, longest, bound| {
-            seen_of[at][nearness(longest, bound)] += 1;
+            seen_of[at].add(longest, bound, || format!("seed {seed}: {}", task.name));
             let period_ns = task.load.as_ref().and_then(|load| load.shortest_period_ns()).unwrap();
             late[at] += u64::from(longest > period_ns);
             shown_late[at] += u64::from(bound > period_ns && verdict.deadlines == Deadlines::Met);
         });
     }
     for (at, shape) in SHAPES.iter().enumerate() {
-        let seen = &seen_of[at];
-        let all = seen.iter().sum::<u64>().max(1);
-        let per_mille: Vec<_> = seen.iter().map(|count| count * 1000 / all).collect();
-        println!(
-            "{shape:?}: of {all} responses below 50, 70, 90, 100 % of the bound, equal: {per_mille:?} per mille; {} beyond their \
-             periods, {} in time by bounds beyond these",
-            late[at], shown_late[at]
-        );
+        seen_of[at].print(&format!("{shape:?}"));
+        println!("{} beyond their periods, {} in time by bounds beyond these", late[at], shown_late[at]);
     }
     // Below budgets and shares the least supply is rare.
     for (at, near) in [20, 20, 1, 20, 20, 20, 0].into_iter().enumerate() {
         let seen = &seen_of[at];
-        assert!(seen[3] + seen[4] >= near && shown_late[at] > 10, "{:?}: {seen:?}", SHAPES[at]);
+        assert!(seen.near() >= near && shown_late[at] > 10, "{:?}: {seen:?}", SHAPES[at]);
     }
     println!("{met} tasks met the deadlines that check shows");
     assert!(met > 300 && late.iter().sum::<u64>() > 100, "{met} {late:?}");
