@@ -20,11 +20,11 @@ impl Seen {
 
     /// At least 0.9 of the bound.
     pub fn near(&self) -> u64 {
-        self.from_tenths(9)
+        self.at_least_tenths(9)
     }
 
     /// At least so many tenths of the bound.
-    pub fn from_tenths(&self, tenths: usize) -> u64 {
+    pub fn at_least_tenths(&self, tenths: usize) -> u64 {
         self.0[tenths..].iter().sum()
     }
 

@@ -408,7 +408,7 @@ fn nothing_takes_longer_where_budgets_end() {
     }
     println!("{ended} budgets end, {met} shown");
     near.print("responses of payers");
-    let enough = near.from_tenths(7) > 5 && near.all() > 100 && ended > 100 && met > 100;
+    let enough = near.at_least_tenths(7) > 5 && near.all() > 100 && ended > 100 && met > 100;
     assert!(enough, "{near:?} {ended} {met}");
 }
 

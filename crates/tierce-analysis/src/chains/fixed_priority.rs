@@ -115,9 +115,10 @@ fn responses_on(
     let offsets: Vec<_> = on_it.iter().map(offset).collect();
     let mut by_jitter = FixedPriority::new();
     let by_jitter = by_jitter.responses_by_level(&set, &levels, &Supply::WHOLE);
-    let none = || vec![None; set.len()];
-    let with_offsets =
-        with_offsets.then(|| responses_with_offsets(&set, &levels, &offsets)).unwrap_or_else(none);
+    let with_offsets = match with_offsets {
+        true => responses_with_offsets(&set, &levels, &offsets),
+        false => vec![None; set.len()],
+    };
     for ((at, by_jitter), with_offsets) in on_it.iter().zip(by_jitter).zip(with_offsets) {
         responses[*at] = by_jitter.ns().unwrap_or(u64::MAX).min(with_offsets.unwrap_or(u64::MAX));
     }
