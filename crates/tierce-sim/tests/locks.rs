@@ -284,14 +284,7 @@ impl Maker {
         for lock in 0..locks {
             let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
         }
-        let place = if self.between(0, 2) == 0 {
-            self.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
-                          [task.first]\nunder.top = { priority = 9 }\nload = { period = \"2ms\", work = \"400us\" }\n";
-            "under.top = { priority = 5 }"
-        } else {
-            "cpu = 0"
-        };
-        let _ = writeln!(self.text, "[node.set]\npolicy = \"reservation\"\n{place}");
+        self.reservation();
         let tasks = self.between(2, 5);
         let mut loads = Vec::new();
         for task in 0..tasks {
@@ -333,13 +326,8 @@ impl Maker {
 }
 
 impl Maker {
-    /// Tasks with a budget each, which ends within many sections, of those that have fewer budgets than they need, too. That of `t0` brings what it
-    /// works and pays, with something to spare, in one period, where that is known.
-    fn ending(&mut self, spare_us: i64) -> Plan {
-        let locks = self.between(1, 3);
-        for lock in 0..locks {
-            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"inheritance\"");
-        }
+    /// The node `set`, on a whole CPU or below a more urgent task.
+    fn reservation(&mut self) {
         let place = if self.between(0, 2) == 0 {
             self.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
                           [task.first]\nunder.top = { priority = 9 }\nload = { period = \"2ms\", work = \"400us\" }\n";
@@ -348,6 +336,16 @@ impl Maker {
             "cpu = 0"
         };
         let _ = writeln!(self.text, "[node.set]\npolicy = \"reservation\"\n{place}");
+    }
+
+    /// Tasks with a budget each, which ends within many sections, of those that have fewer budgets than they need, too. That of `t0` brings what it
+    /// works and pays, with something to spare, in one period, where that is known.
+    fn ending(&mut self, spare_us: i64) -> Plan {
+        let locks = self.between(1, 3);
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"inheritance\"");
+        }
+        self.reservation();
         let tasks = self.between(2, 4);
         let mut first = (0, 0, 0);
         for task in 0..tasks {
