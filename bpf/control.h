@@ -46,6 +46,7 @@ struct tierce_news {
 	char comm[16];
 	u32 policy; /* SCHED_… */
 	u32 from;   /* if it is new: the thread that has started it */
+	u32 user;   /* who answers for it */
 };
 
 struct tierce_command {

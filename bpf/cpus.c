@@ -81,5 +81,5 @@ static inline void cpu_comes(u32 cpu, u64 now)
 		graph_online(cpu, 1, now);
 	side_at(cpu)->away = 0;
 	if (away != CPU_AWAY)
-		tell(NEWS_CPU, cpu);
+		tell_cpu(cpu);
 }

@@ -19,7 +19,7 @@ void BPF_PROG(tierce_cpu_online, s32 cpu)
 		side_at(cpu)->going = side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
-	tell(NEWS_CPU, cpu);
+	tell_cpu(cpu);
 }
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(tierce_cpu_offline, s32 cpu)
@@ -31,7 +31,7 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 		side_at(cpu)->going = side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
-	tell(NEWS_CPU, cpu);
+	tell_cpu(cpu);
 }
 /* A CPU is told of the first of its steps out before its queue is closed. Between that and cpu_offline the kernel waits for
  * readers of RCU, who must not wait for this CPU: it leaves the graph when the thread that does the steps waits. */

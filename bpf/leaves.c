@@ -77,21 +77,6 @@ static inline u32 default_on(u32 cpu)
 	return replica ? replica : node;
 }
 
-/* Who answers for a thread: its user. In user namespaces a user has many numbers; there it is who made the outermost of them, unless
- * that is root. */
-#define NAMESPACES 33 /* of which one can lie inside another */
-static inline u32 user_of(const struct task_struct *p)
-{
-	const struct cred *cred = BPF_CORE_READ(p, real_cred);
-	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);
-	u32 i, owner, level = BPF_CORE_READ(inner, level);
-	for (i = ZERO; level > 1 && i < NAMESPACES && CAN_LOOP; i++) {
-		inner = BPF_CORE_READ(inner, parent);
-		level--;
-	}
-	owner = level ? BPF_CORE_READ(inner, owner.val) : 0;
-	return owner ? owner : BPF_CORE_READ(cred, uid.val);
-}
 /* Leaves that are left. */
 static inline u32 leaves_left(void)
 {
@@ -280,7 +265,7 @@ static inline void thread_is_lost(struct task_struct *p, struct thread *t, u32 e
 {
 	__sync_fetch_and_add(&SIDE.displaced, 1);
 	t->lost = 1;
-	tell(NEWS_LOST | error << 8, p->pid);
+	tell_thread(NEWS_LOST | error << 8, p);
 }
 /* To a leaf of the default node. */
 static inline void thread_join(struct task_struct *p, struct thread *t, cpus_t cpus, u64 now)

@@ -52,5 +52,5 @@ int BPF_PROG(tierce_class, struct task_struct *p)
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(tierce_cgroup, struct cgroup *group, const char *path, struct task_struct *p, bool process)
 {
-	return process ? tell(NEWS_PROCESS, p->tgid) : tell_thread(NEWS_THREAD, p);
+	return tell_thread(process ? NEWS_PROCESS : NEWS_THREAD, p);
 }

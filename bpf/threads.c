@@ -22,7 +22,7 @@ void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *m
 		thread_join(p, t, cpus, now);
 	} else if (t->lost) { /* perhaps it may now */
 		t->lost = 0;
-		tell(NEWS_BACK, p->pid);
+		tell_thread(NEWS_BACK, p);
 	}
 }
 
@@ -63,7 +63,7 @@ void BPF_PROG(tierce_enable, struct task_struct *p)
 	if (!t || !t->lost || thread_is_pinned(p))
 		return;
 	t->lost = 0;
-	tell(NEWS_BACK, p->pid);
+	tell_thread(NEWS_BACK, p);
 }
 /* Not in a hurry: the loader frees what the verifier need not look at here. */
 static inline void leaf_drop(u32 leaf)

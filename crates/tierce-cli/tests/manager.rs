@@ -440,6 +440,7 @@ fn a_hostile_user() {
     };
     let (before, after) = (row("before"), row("after"));
     println!("before: {before}\nafter: {after}");
+    println!("asker: {}\nleft out: {}", got("after")["promises"], got("after")["left_out"]);
     let count = |row: &Value, key: &str| row["promise"][key].as_u64().unwrap_or(0);
     let windows = count(&after, "windows") - count(&before, "windows");
     assert!(windows >= 300, "{windows}");

@@ -1,8 +1,10 @@
-//! News that are not taken in yet: of each thread what was told last, taken in thread after thread, in the order in which they came.
+//! News that are not taken in yet: of each thread what was told last. Users take turns, and within a user's turn the oldest is taken in.
 //!
-//! Any user can cause news without end, and to take one in is some ten system calls. So a turn takes in as many as a few milliseconds
-//! allow, and the next goes on. What is told again of a thread that waits has its place, so nobody's news wait for those of a thread that
-//! has more of them; and what is told later waits behind it, so nobody's wait for those of threads that were begun since.
+//! Any user can cause news without end, and to take one in is some ten system calls. So a turn of the loader takes in as many as half a
+//! millisecond allows, and the next goes on. Who starts threads faster than that waits longer and longer, alone: the news of one user
+//! wait for one of each other user at most, each time. What is told again of a thread that waits has its place, so nobody's news wait
+//! for those of a thread that has more of them; and what is told later waits behind it, so nobody's wait for those of threads that
+//! were begun since.
 
 use super::news::{News, NEWS_BACK, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
 use std::collections::{HashMap, VecDeque};
@@ -17,8 +19,8 @@ pub enum Told {
     Back,
     /// A thread cannot be where its place is.
     Lost(Error),
-    /// The threads of this process may match something else: each is to be looked at.
-    Process,
+    /// The threads of this process of that user may match something else: each is to be looked at.
+    Process { user: u32 },
     /// A thread may match something else, whatever it was.
     Look,
     /// A CPU came or went.
@@ -28,12 +30,17 @@ pub enum Told {
 /// Whom it is about, and of what kind it is: of one kind the last counts.
 type Key = (u32, u8);
 
+/// Who has a turn for what the loader itself wants to look at, of whatever user: no user has this number.
+const LOADER: u32 = u32::MAX;
+
 /// News, by thread.
 #[derive(Default)]
 pub struct Queue {
     told: HashMap<Key, Told>,
-    /// Each of them once.
-    order: VecDeque<Key>,
+    /// Each of them once, by user, oldest first. None is empty.
+    order: HashMap<u32, VecDeque<Key>>,
+    /// Users who have some, each once: the first is next.
+    turns: VecDeque<u32>,
 }
 
 impl Queue {
@@ -48,31 +55,46 @@ impl Queue {
                 };
                 (0, Told::Seen { news: *news, leaf })
             }
-            NEWS_CPU => (4, Told::Cpus),
+            NEWS_CPU => return self.tell(LOADER, (0, 4), Told::Cpus),
             NEWS_BACK => (1, Told::Back),
             NEWS_LOST if leaf != 0 => (1, Told::Lost(Error(leaf))),
             NEWS_LOST => (1, Told::Back),
-            NEWS_PROCESS => (3, Told::Process),
+            NEWS_PROCESS => (3, Told::Process { user: news.user }),
             _ => (2, Told::Look), // nobody tells such a thing
         };
-        let id = if slot == 4 { 0 } else { news.id };
-        self.tell((id, slot), told);
+        self.tell(news.user, (news.id, slot), told);
     }
 
-    fn tell(&mut self, key: Key, told: Told) {
-        if self.told.insert(key, told).is_none() {
-            self.order.push_back(key);
+    fn tell(&mut self, user: u32, key: Key, told: Told) {
+        if self.told.insert(key, told).is_some() {
+            return;
         }
+        let its = self.order.entry(user).or_default();
+        if its.is_empty() {
+            self.turns.push_back(user);
+        }
+        its.push_back(key);
     }
 
-    /// These threads are to be looked at.
+    /// These threads are to be looked at, whosever they are.
     pub fn look(&mut self, tids: impl IntoIterator<Item = u32>) {
-        tids.into_iter().for_each(|tid| self.tell((tid, 2), Told::Look));
+        self.look_in_turn_of(LOADER, tids);
+    }
+
+    /// These threads of a user are to be looked at.
+    pub fn look_in_turn_of(&mut self, user: u32, tids: impl IntoIterator<Item = u32>) {
+        tids.into_iter().for_each(|tid| self.tell(user, (tid, 2), Told::Look));
     }
 
     /// The next to be taken in.
     pub fn next(&mut self) -> Option<(u32, Told)> {
-        let key = self.order.pop_front()?;
+        let user = self.turns.pop_front()?;
+        let its = self.order.get_mut(&user)?;
+        let key = its.pop_front()?;
+        match its.is_empty() {
+            true => _ = self.order.remove(&user),
+            false => self.turns.push_back(user),
+        }
         self.told.remove(&key).map(|told| (key.0, told))
     }
 
@@ -83,8 +105,7 @@ impl Queue {
 
     /// None of them is needed.
     pub fn clear(&mut self) {
-        self.told.clear();
-        self.order.clear();
+        *self = Queue::default();
     }
 
     /// New threads that nobody has looked at yet, and the leaves with which they began.
@@ -101,7 +122,27 @@ mod tests {
     use super::*;
 
     fn news(kind: u32, id: u32) -> News {
-        News { kind, id, pid: id, is_kthread: false, comm: [0; 16], policy: 0, from: 0 }
+        News { kind, id, pid: id, is_kthread: false, comm: [0; 16], policy: 0, from: 0, user: 1000 }
+    }
+
+    #[test]
+    fn users_take_turns_however_many_threads_one_of_them_starts() {
+        let mut queue = Queue::default();
+        let of = |user: u32, id: u32| News { user, ..news(NEWS_THREAD, id) };
+        (0..1000).for_each(|id| queue.add(&of(1002, 100 + id)));
+        [7, 8, 9].iter().for_each(|id| queue.add(&of(1001, *id)));
+        queue.add(&of(0, 3));
+        queue.look([50, 51]);
+        let mut heard = Vec::new();
+        for number in 0..8 {
+            (0..10).for_each(|more| queue.add(&of(1002, 2000 + 10 * number + more)));
+            heard.push(queue.next().unwrap().0);
+        }
+        assert_eq!(heard, [100, 7, 3, 50, 101, 8, 51, 102]);
+        // Whose turn comes again is behind all others, and who has set another user's number has his place.
+        queue.add(&of(1003, 9));
+        assert_eq!([(); 3].map(|()| queue.next().unwrap().0), [9, 103, 104]);
+        assert_eq!(queue.len(), 1000 + 80 - 5);
     }
 
     #[test]
@@ -154,8 +195,8 @@ mod tests {
         queue.add(&news(NEWS_CPU, 2));
         queue.look([3, 9]);
         assert!(matches!(queue.next(), Some((3, Told::Back))));
-        assert!(matches!(queue.next(), Some((3, Told::Process))));
         assert!(matches!(queue.next(), Some((0, Told::Cpus))));
+        assert!(matches!(queue.next(), Some((3, Told::Process { user: 1000 }))));
         assert!(matches!(queue.next(), Some((3, Told::Look))));
         queue.look([9, 3]);
         assert!(matches!(queue.next(), Some((9, Told::Look))));

@@ -79,7 +79,7 @@ impl Live {
                 Told::Seen { news, .. } if self.may_match(&news) => self.match_thread(id)?,
                 Told::Seen { .. } => self.unbind(id)?,
                 Told::Look => self.match_thread(id)?,
-                Told::Process => self.waiting.look(threads::of(id)),
+                Told::Process { user } => self.waiting.look_in_turn_of(user, threads::of(id)),
                 Told::Lost(error) => self.lost_place(id, error),
                 Told::Back if self.is_in_place(id) => {}
                 Told::Back => {
