@@ -24,7 +24,7 @@
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_ROOM	  1001 /* its user has as many leaves as are left */
-#define TIERCE_USERS	  4096u /* that are told apart: by their numbers modulo this */
+#define TIERCE_USERS	  32768u /* slots of users (users.c) */
 #define COMMAND_NO_NICE	  0xffffffffu
 #define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
 
@@ -47,6 +47,7 @@ struct tierce_news {
 	u32 policy; /* SCHED_… */
 	u32 from;   /* if it is new: the thread that has started it */
 	u32 user;   /* who answers for it */
+	u32 leaf;   /* its leaf, if that counts further changes; else 0 */
 };
 
 struct tierce_command {
@@ -83,7 +84,7 @@ struct tierce_leaf {
 	u32 overrun;	 /* enum tierce_overrun */
 	u64 overrun_ns;	 /* what it had run when that began */
 	u32 held; /* its thread sleeps, and who has the lock it waits for runs in its place: 1 + where that is in `held`; 0: not so */
-	u32 pad;
+	u32 told; /* changes of its thread since the loader has looked at it; it was told of the first one */
 };
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */
@@ -150,7 +151,8 @@ struct tierce_side {
 	struct tierce_lock_side lock[2 * TIERCE_CPUS + 1]; /* of each domain, and TIERCE_KNOWN */
 	struct tierce_held held[TIERCE_HELD];
 	u64 nice_weight[40];	 /* of nice -20 to 19; set by the loader */
-	u32 users[TIERCE_USERS]; /* leaves of each user's threads */
+	u64 users[TIERCE_USERS]; /* a user's number from bit 32 on, how many leaves its threads have */
+	u32 users_seed, pad;	 /* where a user's slots are; 0: not begun */
 	u32 ticket, serving;	 /* lock of control operations */
 	u32 ready;		 /* attached; or READY_KEEPS */
 	u32 default_node;

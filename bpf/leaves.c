@@ -77,19 +77,6 @@ static inline u32 default_on(u32 cpu)
 	return replica ? replica : node;
 }
 
-/* Leaves that are left. */
-static inline u32 leaves_left(void)
-{
-	u32 nodes = TIERCE_NODES - S.fresh_node + S.spare_nodes, edges = TIERCE_EDGES - S.fresh_edge + S.spare_edges;
-	return nodes < edges ? nodes : edges;
-}
-/* A user's threads have no more leaves than are left for all others: so one user never takes the last of them, nor do several. Root
- * may. */
-TIERCE_FN int user_has_room(u32 user)
-{
-	return !user || AT(SIDE.users, user & (TIERCE_USERS - 1)) < leaves_left();
-}
-
 /* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
 static inline u32 leaf_new(cpus_t cpus, u32 cpu, u32 static_prio, u64 now)
 {
@@ -211,7 +198,7 @@ static inline void leaf_empty(u32 leaf)
 		lends_no_more(leaf);
 	slot_clear(leaf);
 	if (user)
-		__sync_fetch_and_sub(&AT(SIDE.users, (user - 1) & (TIERCE_USERS - 1)), 1);
+		user_loses(user);
 	leaf_at(leaf)->user = 0;
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	leaf_at(leaf)->pid = 0;
@@ -246,15 +233,12 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 	leaf_at(leaf)->woke_ns = 0;
 	leaf_at(leaf)->moving = 1;
 	leaf_at(leaf)->overrun = OVERRUN_NONE;
+	leaf_at(leaf)->told = 0;
 	if (leaf_at(leaf)->own != LEAF_PLAN) {
 		leaf_at(leaf)->job = 0;
 		leaf_at(leaf)->misses = 0;
 		user = user_of(p);
-		if (user) {
-			user &= TIERCE_USERS - 1;
-			__sync_fetch_and_add(&AT(SIDE.users, user), 1);
-			leaf_at(leaf)->user = user + 1;
-		}
+		leaf_at(leaf)->user = user ? user_gets(user) : 0;
 	}
 	slot_put(leaf, p);
 	if (leaf_at(leaf)->own != LEAF_PLAN)

@@ -24,7 +24,7 @@ int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tierce_exec, struct task_struct *p)
 {
-	return tell_thread(NEWS_EXEC, p);
+	return tell_change(NEWS_EXEC, p);
 }
 /* When it has its new name: the tracepoint of that comes before. */
 SEC("fexit/__set_task_comm")
@@ -33,7 +33,7 @@ int BPF_PROG(tierce_rename, struct task_struct *p)
 	struct thread *t = thread_of(p);
 	if (t && t->leaf && leaf_at(t->leaf)->own != LEAF_PLAN)
 		name_write(t->leaf, p, now_ns());
-	return tell_thread(NEWS_NAME, p);
+	return tell_change(NEWS_NAME, p);
 }
 
 /* Somebody has set its class or its real-time priority; what the loader does to have a thread pass through here changes neither. */
@@ -45,12 +45,12 @@ int BPF_PROG(tierce_class, struct task_struct *p)
 	if (!t || t->class == class)
 		return 0;
 	t->class = class;
-	return tell_thread(NEWS_THREAD, p);
+	return tell_change(NEWS_THREAD, p);
 }
 
 /* After it has moved; a whole process, if it is one. */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(tierce_cgroup, struct cgroup *group, const char *path, struct task_struct *p, bool process)
 {
-	return tell_thread(process ? NEWS_PROCESS : NEWS_THREAD, p);
+	return process ? tell_thread(NEWS_PROCESS, p) : tell_change(NEWS_THREAD, p);
 }

@@ -74,6 +74,7 @@ const volatile struct tierce_layout layout = {
 #include "locks.c"
 #include "records.c"
 #include "jobs.c"
+#include "users.c"
 #include "news.c"
 #include "inherit.c"
 #include "leaves.c"
@@ -92,6 +93,8 @@ SEC("struct_ops.s/init")
 s32 BPF_PROG(tierce_init)
 {
 	u32 cpu;
+	if (!SIDE.users_seed)
+		SIDE.users_seed = bpf_get_prandom_u32() | 1;
 	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
 		u32 id = cpu;
 		struct timer *t;

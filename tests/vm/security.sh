@@ -41,7 +41,7 @@ refused() {
 	say "$1" $?
 }
 
-printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:1003::/:/bin/sh\n' >>/etc/passwd
+printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:1003::/:/bin/sh\ndora:x:5098:5098::/:/bin/sh\n' >>/etc/passwd
 mkdir -p /opt /tmp && chmod 1777 /tmp
 cp "$(command -v meter)" /opt/program
 cp "$(command -v meter)" /opt/sure-program
@@ -206,7 +206,7 @@ few_are_left() {
 	[ "$(number threads)" -lt 200 ]
 }
 
-# More threads than one user may have leaves.
+# More threads than one user may have leaves. Dora's number is bob's and 4,096.
 echo 60000 >/proc/sys/kernel/threads-max
 (
 	# shellcheck disable=SC3045 # busybox has it
@@ -220,7 +220,7 @@ while [ "$(threads_of $crowd)" -lt 10001 ] && [ $tries -lt 600 ]; do
 	sleep 0.5
 done
 awaits all_have_come
-spin alice late
+spin dora late
 late=$!
 awaits is_called $late late
 awaits has_had $late 200

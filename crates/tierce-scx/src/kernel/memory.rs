@@ -1,7 +1,9 @@
 //! What lies in the kernel side's memory, as it is at the moment.
 
 use super::{CpuSide, Kernel, Leaf, LockSide, Pools, Side, Words};
+use std::mem::offset_of;
 use std::ptr::read_volatile;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tierce_policy::{raw, Cpus, KERNEL};
 
 impl Kernel {
@@ -60,6 +62,23 @@ impl Kernel {
     pub fn leaf(&self, id: u32) -> Leaf {
         let id = id.min(self.layout.nodes - 1);
         self.read(self.side, id as usize * size_of::<Leaf>())
+    }
+
+    /// The thread is looked at now: the kernel side tells again of what changes from here on. Whether there is more than it has told: the
+    /// thread has changed since, or has another leaf.
+    pub(crate) fn is_looked_at(&self, tid: u32, leaf: u32) -> bool {
+        leaf != 0 && (self.leaf(leaf).pid != tid || self.told(leaf).swap(0, Ordering::SeqCst) > 1)
+    }
+
+    /// What was told of threads is forgotten: it is told again.
+    pub(crate) fn forget_told(&self) {
+        (1..self.nodes_used()).for_each(|leaf| self.told(leaf).store(0, Ordering::SeqCst));
+    }
+
+    fn told(&self, leaf: u32) -> &AtomicU32 {
+        let at = leaf.min(self.layout.nodes - 1) as usize * size_of::<Leaf>() + offset_of!(Leaf, told);
+        // SAFETY: inside the arena, which is mapped as long as the object, and the kernel side changes it atomically.
+        unsafe { AtomicU32::from_ptr(self.side.cast_mut().add(at).cast()) }
     }
 
     /// What it counts per CPU.

@@ -27,7 +27,7 @@ pub struct Leaf {
     pub(crate) overrun: u32,
     overrun_ns: u64,
     held: u32,
-    pad: u32,
+    pub(crate) told: u32,
 }
 
 /// `struct tierce_cpu_side`: what the kernel side counts per CPU.

@@ -228,6 +228,7 @@ impl Live {
             kernel,
         };
         live.guard_classes()?;
+        live.kernel.forget_told(); // by a loader that has ended meanwhile
         live.match_all()?;
         Ok(live)
     }

@@ -30,6 +30,8 @@ pub struct News {
     pub from: u32,
     /// Who answers for it.
     pub user: u32,
+    /// Its leaf, which counts what has changed since; 0: nobody does.
+    pub leaf: u32,
 }
 
 impl News {
@@ -37,6 +39,6 @@ impl News {
         let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let comm = bytes.get(16..32)?.try_into().ok()?;
         let (kind, id, pid, is_kthread) = (word(0)?, word(4)?, word(8)?, word(12)? != 0);
-        Some(News { kind, id, pid, is_kthread, comm, policy: word(32)?, from: word(36)?, user: word(40)? })
+        Some(News { kind, id, pid, is_kthread, comm, policy: word(32)?, from: word(36)?, user: word(40)?, leaf: word(44)? })
     }
 }

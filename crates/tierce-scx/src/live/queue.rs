@@ -49,11 +49,12 @@ impl Queue {
         let leaf = news.kind >> 8;
         let (slot, told) = match news.kind & 0xff {
             NEWS_THREAD | NEWS_EXEC | NEWS_NAME => {
-                let leaf = match self.told.get(&(news.id, 0)) {
-                    Some(Told::Seen { leaf: before, .. }) if leaf == 0 => *before,
-                    _ => leaf,
-                };
-                (0, Told::Seen { news: *news, leaf })
+                let (mut news, mut leaf) = (*news, leaf);
+                if let Some(Told::Seen { news: before, leaf: born }) = self.told.get(&(news.id, 0)) {
+                    let or = |new: u32, old: u32| if new == 0 { old } else { new };
+                    (news.leaf, leaf) = (or(news.leaf, before.leaf), or(leaf, *born));
+                }
+                (0, Told::Seen { news, leaf })
             }
             NEWS_CPU => return self.tell(LOADER, (0, 4), Told::Cpus),
             NEWS_BACK => (1, Told::Back),
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     fn news(kind: u32, id: u32) -> News {
-        News { kind, id, pid: id, is_kthread: false, comm: [0; 16], policy: 0, from: 0, user: 1000 }
+        News { kind, id, pid: id, is_kthread: false, comm: [0; 16], policy: 0, from: 0, user: 1000, leaf: 0 }
     }
 
     #[test]
@@ -181,10 +182,11 @@ mod tests {
     fn the_last_of_a_kind_counts_and_a_birth_is_kept() {
         let mut queue = Queue::default();
         queue.add(&news(NEWS_THREAD | 44 << 8, 3));
-        queue.add(&news(NEWS_NAME, 3));
+        queue.add(&News { leaf: 44, ..news(NEWS_NAME, 3) });
+        queue.add(&news(NEWS_EXEC, 3));
         queue.add(&news(NEWS_LOST | 6 << 8, 3));
         assert_eq!(queue.born().collect::<Vec<_>>(), [(3, 44)]);
-        assert!(matches!(queue.next(), Some((3, Told::Seen { leaf: 44, .. }))));
+        assert!(matches!(queue.next(), Some((3, Told::Seen { leaf: 44, news: News { leaf: 44, .. } }))));
         assert!(matches!(queue.next(), Some((3, Told::Lost(Error(6))))));
         assert!(queue.next().is_none());
         // It had lost its place, and may have it again.

@@ -1,5 +1,6 @@
 //! News, events and entries from the kernel side.
 
+use super::news::News;
 use super::queue::Told;
 use super::rings::rings;
 use super::{now_ns, Live};
@@ -51,6 +52,7 @@ impl Live {
             self.missed = side.missed;
             if self.waiting.len() > WAITING_MAX {
                 self.waiting.clear();
+                self.kernel.forget_told();
             }
             let lost = self.take_lost();
             self.waiting.look(lost.into_iter().chain(Proc::default().ids()));
@@ -75,9 +77,7 @@ impl Live {
         let begun = Instant::now();
         while let Some((id, told)) = self.waiting.next() {
             match told {
-                Told::Seen { leaf, .. } if leaf != 0 => self.match_born(id, leaf)?,
-                Told::Seen { news, .. } if self.may_match(&news) => self.match_thread(id)?,
-                Told::Seen { .. } => self.unbind(id)?,
+                Told::Seen { news, leaf } => self.seen(&news, leaf)?,
                 Told::Look => self.match_thread(id)?,
                 Told::Process { user } => self.waiting.look_in_turn_of(user, threads::of(id)),
                 Told::Lost(error) => self.lost_place(id, error),
@@ -93,6 +93,16 @@ impl Live {
             }
         }
         Ok(true)
+    }
+
+    /// A thread may match something else; it may have begun with this leaf.
+    fn seen(&mut self, news: &News, born: u32) -> Result<()> {
+        let has_more = self.kernel.is_looked_at(news.id, news.leaf);
+        match born {
+            0 if has_more || self.may_match(news) => self.match_thread(news.id),
+            0 => self.unbind(news.id),
+            leaf => self.match_born(news.id, leaf),
+        }
     }
 
     /// How long the next turn may wait, for requests. Records are lost if nobody reads them. News are not: whoever causes them without
