@@ -1,11 +1,14 @@
 //! Whether anything is left of those who have asked for what no thread ends: of a user a session or a process, of a service or a container a
 //! cgroup with processes. The system and groups are always there.
+//!
+//! A thread of its own looks: anybody can have thousands of processes and cgroups, and whoever asks meanwhile does not wait for that.
 
 use crate::manager::machine::uid;
 use crate::manager::unit::Units;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use tierce_manager::Principal;
 
@@ -21,6 +24,8 @@ pub struct Presence {
     folder: PathBuf,
     units: Units,
     looked: Option<Instant>,
+    /// A look that is under way.
+    looks: Option<JoinHandle<Here>>,
     /// Since when nothing has been seen of a principal.
     missed: BTreeMap<Principal, Instant>,
 }
@@ -28,7 +33,7 @@ pub struct Presence {
 impl Presence {
     /// Of the system below this folder: `/`.
     pub fn of(folder: &Path, units: Units) -> Self {
-        Self { folder: folder.into(), units, looked: None, missed: BTreeMap::new() }
+        Self { folder: folder.into(), units, looked: None, looks: None, missed: BTreeMap::new() }
     }
 
     /// He asks, so he is there.
@@ -36,13 +41,22 @@ impl Presence {
         self.missed.remove(owner);
     }
 
-    /// Which of these are gone. Nothing: it is not time to look again.
+    /// Which of these are gone. Nothing: that is not known yet, or it is not time to look again.
     pub fn gone(&mut self, owners: &BTreeSet<&Principal>, now: Instant) -> Option<BTreeSet<Principal>> {
-        if self.looked.is_some_and(|at| now.duration_since(at) < LOOK) {
+        let Some(looks) = self.looks.take_if(|looks| looks.is_finished()) else {
+            if self.looks.is_none() && self.looked.is_none_or(|at| now.duration_since(at) >= LOOK) {
+                self.looked = Some(now);
+                let (folder, units, wanted) = (self.folder.clone(), self.units.clone(), Wanted::of(owners));
+                if !wanted.users && !wanted.cgroups {
+                    self.missed.clear();
+                    return Some(BTreeSet::new());
+                }
+                let thread = Builder::new().name("manager-presence".into());
+                self.looks = thread.spawn(move || Here::of(&folder, &units, wanted)).ok();
+            }
             return None;
-        }
-        self.looked = Some(now);
-        let here = Here::of(self, owners);
+        };
+        let here = looks.join().ok()?;
         let missed: Vec<_> = owners.iter().filter(|owner| !here.has(owner)).collect();
         self.missed.retain(|owner, _| missed.iter().any(|it| **it == owner));
         missed.into_iter().for_each(|owner| _ = self.missed.entry((*owner).clone()).or_insert(now));
@@ -51,7 +65,24 @@ impl Presence {
     }
 }
 
-/// Who is there. What cannot be read says of nobody that he is gone.
+/// Kinds of principals that are looked for.
+struct Wanted {
+    users: bool,
+    /// Services and containers.
+    cgroups: bool,
+}
+
+impl Wanted {
+    fn of(owners: &BTreeSet<&Principal>) -> Self {
+        let any = |of: fn(&Principal) -> bool| owners.iter().any(|owner| of(owner));
+        Self {
+            users: any(|owner| matches!(owner, Principal::User(_))),
+            cgroups: any(|owner| matches!(owner, Principal::Unit(_) | Principal::Container(_))),
+        }
+    }
+}
+
+/// Who is there. What cannot be read, or was not looked for, says of nobody that he is gone.
 struct Here {
     users: Option<BTreeSet<u32>>,
     units: Option<BTreeSet<String>>,
@@ -59,25 +90,21 @@ struct Here {
 }
 
 impl Here {
-    /// As far as these want to know.
-    fn of(presence: &Presence, owners: &BTreeSet<&Principal>) -> Self {
-        let any = |of: fn(&Principal) -> bool| owners.iter().any(|owner| of(owner));
+    fn of(folder: &Path, units: &Units, wanted: Wanted) -> Self {
         let mut here = Self { users: None, units: None, containers: None };
-        if any(|owner| matches!(owner, Principal::User(_))) {
-            here.users = users(&presence.folder);
+        if wanted.users {
+            here.users = users(folder);
         }
-        if any(|owner| matches!(owner, Principal::Unit(_) | Principal::Container(_))) {
-            let root = presence.folder.join("sys/fs/cgroup");
-            // Of another kind, or not there.
-            if root.join("cgroup.procs").is_file() {
-                let (mut units, mut containers) = (BTreeSet::new(), BTreeSet::new());
-                with_processes(&root, &mut String::new(), DEPTH, &mut |path| {
-                    let of = presence.units.of_path(path);
-                    units.extend(of.unit);
-                    containers.extend(of.container);
-                });
-                (here.units, here.containers) = (Some(units), Some(containers));
-            }
+        let root = folder.join("sys/fs/cgroup");
+        // Of another kind, or not there.
+        if wanted.cgroups && root.join("cgroup.procs").is_file() {
+            let (mut services, mut containers) = (BTreeSet::new(), BTreeSet::new());
+            with_processes(&root, &mut String::new(), DEPTH, &mut |path| {
+                let of = units.of_path(path);
+                services.extend(of.unit);
+                containers.extend(of.container);
+            });
+            (here.units, here.containers) = (Some(services), Some(containers));
         }
         here
     }
@@ -177,8 +204,13 @@ mod tests {
         let mut presence = Presence::of(folder.path(), units);
         let begun = Instant::now();
         let mut gone = |after: u64| {
-            let gone = presence.gone(&owners, begun + Duration::from_secs(after))?;
-            Some(gone.iter().map(Principal::to_string).collect::<Vec<_>>().join(" "))
+            let now = begun + Duration::from_secs(after);
+            let mut gone = presence.gone(&owners, now);
+            while gone.is_none() && presence.looks.is_some() {
+                std::thread::yield_now();
+                gone = presence.gone(&owners, now);
+            }
+            Some(gone?.iter().map(Principal::to_string).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(gone(0).unwrap(), "");
         assert_eq!(gone(4), None);

@@ -17,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tierce_manager::{Answer, Ask, Asker, News, Notice, Wrong, VERSION};
-use tierce_scx::listener::{Listener, Words, BACKLOG};
+use tierce_scx::listener::{Listener, Words};
 
 /// Longest request, bytes.
 const REQUEST_MAX: usize = 1 << 16;
@@ -29,8 +29,8 @@ const EACH_MAX: usize = 8;
 const PERSONS_MAX: usize = 240;
 /// Connections of the system beside them.
 const SYSTEM_MAX: usize = 16;
-/// Let in per turn: all who have knocked by then.
-const ACCEPTED_MAX: usize = BACKLOG as usize;
+/// Let in per turn: who has asked waits for no more of those who have knocked.
+const ACCEPTED_MAX: usize = 16;
 /// Until the first request; for the rest of one; for an answer to be read.
 const SLOW: Duration = Duration::from_secs(5);
 /// Between two requests.
@@ -101,7 +101,6 @@ impl Server {
 
     /// Serve who has asked: one request of each person, however many connections and user ids he has.
     pub fn turn(&mut self, serve: Serve) {
-        self.let_in();
         let mut persons = HashSet::new();
         let (mut clients, mut served) = (Vec::new(), Vec::new());
         for mut client in std::mem::take(&mut self.clients) {
@@ -112,6 +111,7 @@ impl Server {
         }
         clients.append(&mut served); // next time after the others
         self.clients = clients;
+        self.let_in();
     }
 
     /// Who watches is told.
