@@ -39,6 +39,7 @@ impl News {
         let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let comm = bytes.get(16..32)?.try_into().ok()?;
         let (kind, id, pid, is_kthread) = (word(0)?, word(4)?, word(8)?, word(12)? != 0);
-        Some(News { kind, id, pid, is_kthread, comm, policy: word(32)?, from: word(36)?, user: word(40)?, leaf: word(44)? })
+        let (policy, from, user, leaf) = (word(32)?, word(36)?, word(40)?, word(44)?);
+        Some(News { kind, id, pid, is_kthread, comm, policy, from, user, leaf })
     }
 }
