@@ -186,7 +186,8 @@ mod tests {
         cgroup("vs1/shop/", 1);
         cgroup("user.slice/", 1);
         cgroup("user.slice/docker/", 1);
-        let all = "system group:5 user:1000 user:1001 user:1005 unit:web.service unit:db.service container:0a1b \
+        let all =
+            "system group:5 user:1000 user:1001 user:1005 unit:web.service unit:db.service container:0a1b \
                    container:ffff container:shop";
         let all: Vec<Principal> = all.split_whitespace().map(|text| text.parse().unwrap()).collect();
         let owners: BTreeSet<&Principal> = all.iter().collect();
