@@ -443,11 +443,13 @@ fn a_hostile_user() {
     let count = |row: &Value, key: &str| row["promise"][key].as_u64().unwrap_or(0);
     let windows = count(&after, "windows") - count(&before, "windows");
     assert!(windows >= 300, "{windows}");
-    // But for what the kernel itself takes (interrupts, higher scheduling classes), which is counted by its name.
-    let missed = count(&after, "not_kept") - count(&before, "not_kept");
-    assert!(missed <= windows / 300 && (missed == 0 || after["promise"]["why"] == "stolen"), "{after}");
-    // A budget that ended late in one period is a debt in the next, which the promise counts; such a period has that much less than 2 ms.
-    assert!(missed > 0 || count(&after, "least_ns") >= 1_900_000, "{after}");
+    // But for what the kernel takes, which is counted: interrupts, higher scheduling classes, and where it cannot be preempted. Here the
+    // virtual CPUs take turns, and one may spin for a lock of the kernel until the other has its turn.
+    let [missed, missing] = ["not_kept", "missing_ns"].map(|key| count(&after, key) - count(&before, key));
+    assert!(missed <= windows / 300 && missing <= missed * 2_000_000, "{after}");
+    // A budget that ends late in one period is a debt in the next. In all, she has what is promised but for what is counted as missing.
+    let [promised, received] = ["promised_ns", "received_ns"].map(|key| count(&after, key));
+    assert!(received + count(&after, "missing_ns") + 2_000 * windows >= promised, "{after}");
     // Her thread that asks has its place in time, whatever else the loader is told of threads: it has run there, some 10 ms.
     let asked = |when: &str| {
         let rows = got(when)["promises"].as_array().unwrap();
