@@ -284,6 +284,27 @@ fn is_late(longest: &[u64], tasks: &[Task]) -> bool {
     longest.iter().zip(tasks).any(|(longest, task)| *longest > task.deadline_ns)
 }
 
+/// By levels or by earliest deadline: what is shown, and what is shown of suspension as work.
+fn verdicts(
+    tasks: &[Task],
+    suspensions: &[u64],
+    working: &[Task],
+    levels: Option<&[u32]>,
+    cpus: u32,
+) -> (Verdict, Verdict) {
+    let both = match levels {
+        None => (
+            suspending::earliest_deadline(tasks, suspensions, cpus),
+            global::earliest_deadline(working, cpus),
+        ),
+        Some(levels) => (
+            suspending::fixed_priority(tasks, suspensions, levels, cpus),
+            global::fixed_priority(working, levels, cpus),
+        ),
+    };
+    (both.0.unwrap(), both.1.unwrap())
+}
+
 /// Nothing that is shown is contradicted, and the tests show sets that all tests of [`global`] refuse, with suspension as work.
 #[test]
 fn what_is_shown_holds() {
@@ -299,16 +320,7 @@ fn what_is_shown_holds() {
             (0..tasks.len() as u32).map(|at| if round % 8 == 1 { at / 2 } else { at }).collect();
         let levels = (round % 2 == 1).then_some(&levels[..]);
         let working = suspension::as_work(&tasks, &suspensions);
-        let (found, worked) = match levels {
-            None => (
-                suspending::earliest_deadline(&tasks, &suspensions, cpus).unwrap(),
-                global::earliest_deadline(&working, cpus).unwrap(),
-            ),
-            Some(levels) => (
-                suspending::fixed_priority(&tasks, &suspensions, levels, cpus).unwrap(),
-                global::fixed_priority(&working, levels, cpus).unwrap(),
-            ),
-        };
+        let (found, worked) = verdicts(&tasks, &suspensions, &working, levels, cpus);
         let by_deadline = levels.is_none();
         accepted[usize::from(by_deadline)] += u64::from(found.schedulable);
         as_work[usize::from(by_deadline)] += u64::from(worked.schedulable);
