@@ -1,11 +1,12 @@
 //! The tests of global EDF beside each other: of random sets on two, four and eight CPUs, how many each accepts, and how many no other
-//! one does. FF-DBF is asked only where the others together do not accept.
+//! one does. FF-DBF is asked only where the others together do not accept. Then the same where half of the tasks suspend themselves: all
+//! tests with suspensions as work, and the two that know better.
 //!
 //! usage: accepted [SETS, default 20000] [SEED, default 2001]
 
 use tierce_analysis::generate::Draw;
 use tierce_analysis::global::{earliest_deadline, Test};
-use tierce_analysis::Task;
+use tierce_analysis::{global_suspension, suspension, Task};
 
 const TESTS: [Test; 5] = [Test::Gfb, Test::Baruah, Test::Bcl, Test::Rta, Test::FfDbf];
 
@@ -41,5 +42,36 @@ fn main() {
     println!("seed {seed}: {accepted} of {sets} sets accepted, {together} of them by several tests together");
     for (at, test) in TESTS.iter().enumerate() {
         println!("{:8} accepts {:6}, {:5} of them alone", test.name(), by[at], alone[at]);
+    }
+    with_suspension(sets, seed);
+}
+
+/// Half of the tasks, for up to a fifth, two fifths … of what their deadline leaves.
+fn with_suspension(sets: u64, seed: u64) {
+    let (mut draw, mut accepted, mut by, mut alone) = (Draw::new(seed), 0, [0; 3], [0; 3]);
+    for index in 0..sets {
+        let cpus = [2, 4, 8][(index % 3) as usize];
+        let tasks = set(&mut draw, cpus);
+        let share = draw.between(1, 5);
+        let suspensions: Vec<_> = tasks
+            .iter()
+            .map(|task| draw.between(0, (task.deadline_ns - task.work_ns) * share / 5) * draw.between(0, 1))
+            .collect();
+        let cpus = cpus as u32;
+        let found =
+            global_suspension::earliest_deadline(&tasks, &suspensions, cpus).expect("it is supported");
+        let worked = earliest_deadline(&suspension::as_work(&tasks, &suspensions), cpus);
+        let all = |test| found.tasks.iter().all(|task| task.by.contains(&test));
+        let accepts = [worked.expect("it is supported").schedulable, all(Test::Rta), all(Test::La)];
+        accepted += u64::from(found.schedulable);
+        for (at, accepts_it) in accepts.iter().enumerate() {
+            let others = (0..accepts.len()).any(|other| other != at && accepts[other]);
+            by[at] += u64::from(*accepts_it);
+            alone[at] += u64::from(*accepts_it && !others);
+        }
+    }
+    println!("with suspension: {accepted} of {sets} sets accepted");
+    for (at, name) in ["as work", "rta", "la"].iter().enumerate() {
+        println!("{name:8} accepts {:6}, {:5} of them alone", by[at], alone[at]);
     }
 }

@@ -73,6 +73,9 @@ pub enum Test {
     /// Asked only where the tests above do not show all deadlines. Baruah, Bonifaci, Marchetti-Spaccamela & Stiller, "Improved
     /// multiprocessor global schedulability analysis", Real-Time Systems 46(1), 2010, Theorem 1.
     FfDbf,
+    /// EDF, task by task, with suspension (see [`crate::global_suspension`]). Liu & Anderson, "Suspension-aware analysis for hard
+    /// real-time multiprocessor scheduling", ECRTS 2013.
+    La,
     /// Pfair scheduling by PD², all tasks at once (see `pfair.rs`).
     Pd2,
 }
@@ -88,6 +91,7 @@ impl Test {
             Self::Rta => "rta",
             Self::RtaLc => "rta-lc",
             Self::FfDbf => "ff-dbf",
+            Self::La => "la",
             Self::Pd2 => "pd2",
         }
     }
@@ -178,11 +182,11 @@ pub fn overloaded(tasks: &[Task], rate: &Exact) -> bool {
 
 /// What another task may do in a window.
 #[derive(Clone, Copy, Debug)]
-struct Work {
+pub(crate) struct Work {
     /// If it brings nothing into it.
-    fresh: u64,
+    pub(crate) fresh: u64,
     /// If it does; not less.
-    carried: u64,
+    pub(crate) carried: u64,
 }
 
 /// The time that a job can be held up: all CPUs busy with `works`, each on one at a time, up to `carriers` of them carried
@@ -237,7 +241,7 @@ pub(crate) fn carried(task: &Task, end: u64, window: u64) -> u64 {
 }
 
 /// The same where no job was ready before the window.
-fn fresh(task: &Task, window: u64) -> u64 {
+pub(crate) fn fresh(task: &Task, window: u64) -> u64 {
     repeated(task, window + task.jitter_ns)
 }
 
@@ -255,10 +259,10 @@ pub(crate) fn due(task: &Task, end: u64, window: u64) -> u64 {
     jobs.saturating_mul(task.work_ns).saturating_add(task.work_ns.min(first))
 }
 
-/// The least window in which a job of `task` is sure to be done once it is ready, if it is at most its room. `works` gives what
-/// others may do in a window.
-fn done_within(
-    task: &Task,
+/// The least window in which a job is sure to be done once it is ready, if it is at most its room, which is at least `own`, for how long
+/// nobody holds it up. `works` gives what others may do in a window.
+pub(crate) fn done_within(
+    own: u64,
     room: u64,
     cpus: u32,
     carriers: usize,
@@ -268,9 +272,9 @@ fn done_within(
     let mut next = |window: u64| {
         all.clear();
         works(window, &mut all);
-        task.work_ns + held_up(&all, cpus, carriers, room - task.work_ns + 1, &mut more)
+        own + held_up(&all, cpus, carriers, room - own + 1, &mut more)
     };
-    let mut window = task.work_ns;
+    let mut window = own;
     for _ in 0..STEPS_MAX {
         let longer = next(window);
         if longer <= window {
@@ -329,7 +333,7 @@ pub(crate) fn earliest_deadline_while(
         // What is due does not depend on the window.
         most.clear();
         most.extend(tasks.iter().zip(ends).map(|(other, end)| due(other, *end, task.deadline_ns)));
-        done_within(task, room, cpus, tasks.len(), |window, works| {
+        done_within(task.work_ns, room, cpus, tasks.len(), |window, works| {
             works.extend(others(tasks, index).map(|(at, other)| {
                 let work = most[at].min(carried(other, ends[at], window));
                 Work { fresh: work, carried: work }
@@ -360,11 +364,11 @@ fn windows(tasks: &[Task], supply: &Mpr, watch: &Watch) -> Vec<bool> {
     if tasks.iter().any(|task| room(task).is_none()) {
         return vec![false; tasks.len()];
     }
-    mpr::shown(tasks, supply, watch)
+    mpr::shown(tasks, &vec![0; tasks.len()], supply, watch)
 }
 
 /// All or nothing: what is shown of each task takes the others for granted.
-fn verdict(by: Vec<Vec<Test>>, ends: &[u64]) -> Verdict {
+pub(crate) fn verdict(by: Vec<Vec<Test>>, ends: &[u64]) -> Verdict {
     let schedulable = by.iter().all(|by| !by.is_empty());
     let response = |end: &u64| schedulable.then_some(*end);
     let tasks = by.into_iter().zip(ends).map(|(by, end)| Shown { response_ns: response(end), by });
@@ -442,7 +446,7 @@ fn responses(tasks: &[Task], levels: &[u32], cpus: u32, limited: bool, watch: &W
             }
             let task = &tasks[*index];
             let above = || others(tasks, *index).filter(|(at, _)| levels[*at] <= levels[*index]);
-            let found = done_within(task, room(task)?, cpus, carriers, |window, works| {
+            let found = done_within(task.work_ns, room(task)?, cpus, carriers, |window, works| {
                 works.extend(above().map(|(at, other)| {
                     // Beside each other all are taken to meet their deadlines: the first miss would be of one of them.
                     let carried = carried(other, ends[at].unwrap_or(other.deadline_ns), window);

@@ -6,7 +6,8 @@
 //! - [`sections`]: both where jobs have regions without preemption; [`suspension`]: where they suspend themselves; [`locks`]: where
 //!   they hold locks, and [`spin_locks`] and [`suspending_locks`] between CPUs; [`fifo`]: in order of arrival; [`offsets`]: exact where phases are known.
 //! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
-//! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
+//! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together;
+//!   [`global_suspension`]: the same tests where jobs suspend themselves.
 //! - [`thresholds`]: fixed priorities with preemption thresholds.
 //! - [`requests`]: both where works are taken in turn, and where jobs come in bursts.
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
@@ -36,6 +37,7 @@ mod fixed_priority;
 mod forced_forward;
 pub mod generate;
 pub mod global;
+pub mod global_suspension;
 pub mod job_sets;
 pub mod locks;
 mod mpr;

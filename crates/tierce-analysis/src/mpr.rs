@@ -28,6 +28,9 @@
 //! Work is cut at one ns more, and compared strictly with one less of C, than where the sum is written with t − C, m·C and ≤:
 //! that form accepts 1 in 2 of 100 beside 2 in 2 of 100 on one CPU, of which 3 can be due within 2. With jitter D − J stands for
 //! every D.
+//!
+//! **Suspension.** Where job k may be suspended for S, C + S stands for the C of k itself, in what is cut, too; tasks that suspend
+//! themselves may all bring work into the window, k too, beside m − 1 of the others. The proof is at the head of `global_suspension.rs`.
 
 use crate::task::{utilisation, utilisation_bounds, Task, WINDOW_MAX_NS};
 use crate::watch::Watch;
@@ -89,59 +92,130 @@ impl Mpr {
 }
 
 /// Whether each of `tasks` is shown to meet its deadlines under global EDF as long as the others do. Deadlines are at most
-/// periods, nobody is blocked, each has room for its work.
+/// periods, nobody is blocked, each has room for its work and the longest time for which it suspends itself, of which there is one per
+/// task in `suspensions`.
 ///
 /// Windows are first looked at for all tasks together, from the longest down: work that is not cut is more, by as much for every task,
-/// and then the less the smaller C is. So where it is supplied for one task, it is for all that follow in the order of their C, and what
-/// remains for the condition itself are windows that are short.
-pub(crate) fn shown(tasks: &[Task], supply: &Mpr, watch: &Watch) -> Vec<bool> {
+/// and then the less the smaller m·(C + S) − C is. So where it is supplied for one task, it is for all that follow in this order, and
+/// what remains for the condition itself are windows that are short.
+pub(crate) fn shown(tasks: &[Task], suspensions: &[u64], supply: &Mpr, watch: &Watch) -> Vec<bool> {
     let room = |task: &Task| task.deadline_ns - task.jitter_ns;
     let tasks: Vec<_> =
         tasks.iter().map(|task| Task { deadline_ns: room(task), jitter_ns: 0, ..*task }).collect();
     let mut shown = vec![false; tasks.len()];
-    let Some(longest) = longest_window(&tasks, supply) else { return shown };
+    let set = Set { tasks: &tasks, suspensions, cpus: supply.cpus };
+    let Some(longest) = set.longest_window(supply) else { return shown };
     let mut order: Vec<usize> = (0..tasks.len()).collect();
-    order.sort_by_key(|index| std::cmp::Reverse(tasks[*index].work_ns));
+    // m·(C + S) − C.
+    let apart = |index: &usize| {
+        let (work, suspension) = (u128::from(tasks[*index].work_ns), u128::from(suspensions[*index]));
+        u128::from(supply.cpus - 1) * work + u128::from(supply.cpus) * suspension
+    };
+    order.sort_by_key(|index| std::cmp::Reverse(apart(index)));
     let (mut left, mut more) = (WINDOWS_MAX, Vec::new());
     let mut window = tasks.iter().map(|task| task.deadline_ns).fold(longest, u64::max);
     for index in order {
         let least = tasks[index].deadline_ns;
-        let uncut = |window| uncut_demand(&tasks, index, supply.cpus, window, &mut more);
+        let uncut = |window| set.uncut_demand(index, window, &mut more);
         window = supplied_down_to(supply, window, least, &mut left, uncut);
         if left == 0 || watch.is_ended() {
             break;
         }
-        let cut = |window| demand(&tasks, index, supply.cpus, window, &mut more);
+        let cut = |window| set.demand(index, window, &mut more);
         let mut alone = WINDOWS_MAX;
         shown[index] = supplied_down_to(supply, window, least, &mut alone, cut) < least;
     }
     shown
 }
 
-/// From there on the demand of no task can reach the supply: it is at most U·t + Σ U·(T − D) + the m − 1 largest C + m·C, the supply
-/// at least Θ/Π·(t − 2(Π − Θ/m)). `None` if there is no such window, or none that is short enough.
-fn longest_window(tasks: &[Task], supply: &Mpr) -> Option<u64> {
-    let cpus = u64::from(supply.cpus);
-    // A window may be longer than it must be.
-    let mut slack = supply.rate() - utilisation_bounds(tasks).1;
-    if slack <= whole(0) {
-        slack = supply.rate() - utilisation(tasks);
+/// Tasks and the longest suspension of each.
+#[derive(Clone, Copy)]
+struct Set<'a> {
+    tasks: &'a [Task],
+    suspensions: &'a [u64],
+    cpus: u32,
+}
+
+impl Set<'_> {
+    /// What is lost at most while a job runs or is suspended that is not done: m·(C + S − 1).
+    fn beside(&self, index: usize) -> u128 {
+        let own = u128::from(self.tasks[index].work_ns) + u128::from(self.suspensions[index]);
+        u128::from(self.cpus) * (own - 1)
     }
-    if slack <= whole(0) {
-        return None;
+
+    /// From there on the demand of no task can reach the supply: it is at most U·t + Σ U·(T − D) + the works that are carried in
+    /// and m·(C + S), the supply at least Θ/Π·(t − 2(Π − Θ/m)). `None` if there is no such window, or none that is short enough.
+    fn longest_window(&self, supply: &Mpr) -> Option<u64> {
+        let Self { tasks, suspensions, .. } = *self;
+        let cpus = u64::from(supply.cpus);
+        // A window may be longer than it must be.
+        let mut slack = supply.rate() - utilisation_bounds(tasks).1;
+        if slack <= whole(0) {
+            slack = supply.rate() - utilisation(tasks);
+        }
+        if slack <= whole(0) {
+            return None;
+        }
+        let early = tasks.iter().map(|task| Task { work_ns: 1, ..*task });
+        let early = early.zip(tasks).map(|(one, task)| {
+            utilisation(&[one]) * whole(task.work_ns) * whole(task.period_ns - task.deadline_ns)
+        });
+        let of = |suspends: bool| {
+            let pairs = tasks.iter().zip(suspensions).filter(move |(_, longest)| (**longest > 0) == suspends);
+            pairs.map(|(task, _)| task.work_ns)
+        };
+        let mut works: Vec<_> = of(false).collect();
+        works.sort_unstable_by(|a, b| b.cmp(a));
+        let carried = works.into_iter().take(supply.cpus as usize - 1).chain(of(true)).map(whole);
+        let own = tasks.iter().zip(suspensions).map(|(task, longest)| task.work_ns + longest).max();
+        let own = whole(cpus) * whole(own.unwrap_or(0));
+        let wait = whole(supply.period_ns) - whole(supply.budget_ns) / whole(cpus);
+        let rest = early.chain(carried).fold(own, |sum, part| sum + part) + whole(2) * supply.rate() * wait;
+        let window = u64::try_from((rest / slack).ceil().to_integer()).ok()?;
+        (window < WINDOW_MAX_NS).then_some(window + 1)
     }
-    let early = tasks.iter().map(|task| Task { work_ns: 1, ..*task });
-    let early = early.zip(tasks).map(|(one, task)| {
-        utilisation(&[one]) * whole(task.work_ns) * whole(task.period_ns - task.deadline_ns)
-    });
-    let mut works: Vec<_> = tasks.iter().map(|task| task.work_ns).collect();
-    works.sort_unstable_by(|a, b| b.cmp(a));
-    let carried = works.iter().take(supply.cpus as usize - 1).map(|work| whole(*work));
-    let own = whole(cpus) * whole(works.first().copied().unwrap_or(0));
-    let wait = whole(supply.period_ns) - whole(supply.budget_ns) / whole(cpus);
-    let rest = early.chain(carried).fold(own, |sum, part| sum + part) + whole(2) * supply.rate() * wait;
-    let window = u64::try_from((rest / slack).ceil().to_integer()).ok()?;
-    (window < WINDOW_MAX_NS).then_some(window + 1)
+
+    /// At least the left side of the condition: nothing is cut.
+    fn uncut_demand(&self, index: usize, window: u64, more: &mut Vec<u64>) -> u128 {
+        let mut sum = self.beside(index);
+        more.clear();
+        for (task, suspension) in self.tasks.iter().zip(self.suspensions) {
+            let jobs = (window + task.period_ns - task.deadline_ns) / task.period_ns;
+            let first = task.work_ns.min(window.saturating_sub(jobs.saturating_mul(task.period_ns)));
+            sum += u128::from(jobs) * u128::from(task.work_ns);
+            if *suspension > 0 {
+                sum += u128::from(first);
+            } else {
+                more.push(first);
+            }
+        }
+        sum + largest(more, self.cpus) - u128::from(self.tasks[index].work_ns)
+    }
+
+    /// The left side of the condition.
+    fn demand(&self, index: usize, window: u64, more: &mut Vec<u64>) -> u128 {
+        let own = self.tasks[index].work_ns + self.suspensions[index];
+        let mut sum = self.beside(index);
+        more.clear();
+        for (at, (task, suspension)) in self.tasks.iter().zip(self.suspensions).enumerate() {
+            let jobs = (window + task.period_ns - task.deadline_ns) / task.period_ns;
+            let (mut due, mut cut) = (u128::from(jobs) * u128::from(task.work_ns), window - own + 1);
+            if at == index {
+                due -= u128::from(task.work_ns);
+                cut = window - task.deadline_ns;
+            }
+            let first = task.work_ns.min(window.saturating_sub(jobs.saturating_mul(task.period_ns)));
+            let fresh = due.min(cut.into());
+            let carried = (due + u128::from(first)).min(cut.into());
+            if *suspension > 0 {
+                sum += carried;
+            } else {
+                sum += fresh;
+                more.push(u64::try_from(carried - fresh).unwrap_or(u64::MAX));
+            }
+        }
+        sum + largest(more, self.cpus)
+    }
 }
 
 /// The longest window up to `longest` in which the demand is not known to be supplied; less than `least`: in all from there on it is.
@@ -165,40 +239,6 @@ fn supplied_down_to(
         window = enough - 1;
     }
     window
-}
-
-/// At least the left side of the condition: nothing is cut.
-fn uncut_demand(tasks: &[Task], index: usize, cpus: u32, window: u64, more: &mut Vec<u64>) -> u128 {
-    let own = u128::from(tasks[index].work_ns);
-    let mut sum = u128::from(cpus) * (own - 1);
-    more.clear();
-    for task in tasks {
-        let jobs = (window + task.period_ns - task.deadline_ns) / task.period_ns;
-        sum += u128::from(jobs) * u128::from(task.work_ns);
-        more.push(task.work_ns.min(window.saturating_sub(jobs.saturating_mul(task.period_ns))));
-    }
-    sum + largest(more, cpus) - own
-}
-
-/// The left side of the condition.
-fn demand(tasks: &[Task], index: usize, cpus: u32, window: u64, more: &mut Vec<u64>) -> u128 {
-    let own = tasks[index];
-    let mut sum = u128::from(cpus) * u128::from(own.work_ns - 1);
-    more.clear();
-    for (at, task) in tasks.iter().enumerate() {
-        let jobs = (window + task.period_ns - task.deadline_ns) / task.period_ns;
-        let (mut due, mut cut) = (u128::from(jobs) * u128::from(task.work_ns), window - own.work_ns + 1);
-        if at == index {
-            due -= u128::from(task.work_ns);
-            cut = window - task.deadline_ns;
-        }
-        let first = task.work_ns.min(window.saturating_sub(jobs.saturating_mul(task.period_ns)));
-        let fresh = due.min(cut.into());
-        sum += fresh;
-        let carried = (due + u128::from(first)).min(cut.into());
-        more.push(u64::try_from(carried - fresh).unwrap_or(u64::MAX));
-    }
-    sum + largest(more, cpus)
 }
 
 /// The sum of the m − 1 largest.

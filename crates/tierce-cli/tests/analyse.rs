@@ -374,6 +374,13 @@ fn jobs_that_suspend_themselves() {
         assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![3, 4], &false.into()), "{policy}");
         assert!(value["remarks"][0].as_str().unwrap().starts_with("With suspension the results are bounds"));
     }
+    // On any of two CPUs, too; as work the first set needs 2.0 of them, and the second one is `la`'s alone.
+    let several = Table::new("suspension-2", "name,work,period,suspension\na,2,10,6\nb,2,10,6\nc,4,10,\n");
+    for (policy, expected) in [("edf", [10, 10, 6]), ("dm", [8, 8, 8])] {
+        let value = several.json(&["--policy", policy, "--cpus", "2"], 0);
+        assert_eq!(column(&value, "wcrt_ns"), expected, "{policy}");
+        assert!(value["tasks"][0]["shown_by"].as_array().unwrap().contains(&"rta".into()), "{value}");
+    }
     let output = Command::new(env!("CARGO_BIN_EXE_tierce"))
         .args(["design", "server", "--policy", "rm"])
         .arg(&table.0)
@@ -460,7 +467,12 @@ fn what_does_not_go_together_is_2() {
             &["--policy", "edf", "--cpus", "2", "--preemption", "none"],
             "jobs_are_preempted_anywhere: t1 ",
         ),
-        (&suspended, &["--policy", "edf", "--cpus", "2"], "jobs_are_preempted_anywhere: a "),
+        (&suspended, &["--policy", "edf", "--cpus", "2"], "jobs_are_preempted_anywhere: b "),
+        (
+            &suspended,
+            &["--policy", "pd2", "--cpus", "2", "--quantum", "1", "--preemption", "full"],
+            "jobs_are_preempted_anywhere: a ",
+        ),
         (&suspended, &["--policy", "fifo"], "suspension_is_not_for_fifo: a "),
         (&table, &["--policy", "edf", "--preemption", "thresholds"], "thresholds_need_priorities: "),
         (&limits, &["--policy", "dm"], "thresholds_need_priorities: the column"),

@@ -180,26 +180,7 @@ impl Question {
             );
         }
         if self.is_global() {
-            if self.policy == Policy::Fifo {
-                refuse!(
-                    "order_of_arrival_is_for_one_cpu",
-                    "fifo on several CPUs needs --partition, so that each task is on one"
-                );
-            }
-            if self.offsets_known {
-                refuse!(
-                    "offsets_are_for_one_cpu",
-                    "--offsets known on several CPUs needs --partition, so that each task is on one"
-                );
-            }
-            if let Some(entry) = suspending.or(keeping) {
-                refuse!(
-                    "jobs_are_preempted_anywhere",
-                    "{} has a suspension or a region without preemption; the global tests for \
-                     several CPUs do not cover that, but those with --partition do",
-                    entry.name
-                );
-            }
+            self.check_global(suspending, keeping)?;
         }
         if let Some(entry) = self.entries.iter().find(|entry| entry.requests.is_some()) {
             self.check_lists(entry, suspending.or(keeping))?;
@@ -224,6 +205,38 @@ impl Question {
             refuse!(
                 "sensitivity_needs_plain_tasks",
                 "with suspensions, regions without preemption, thresholds or --offsets known there is no --sensitivity"
+            );
+        }
+        Ok(())
+    }
+
+    /// What the tests for any CPU do not cover.
+    fn check_global(&self, suspending: Option<&Entry>, keeping: Option<&Entry>) -> Result<(), Refused> {
+        if self.policy == Policy::Fifo {
+            refuse!(
+                "order_of_arrival_is_for_one_cpu",
+                "fifo on several CPUs needs --partition, so that each task is on one"
+            );
+        }
+        if self.offsets_known {
+            refuse!(
+                "offsets_are_for_one_cpu",
+                "--offsets known on several CPUs needs --partition, so that each task is on one"
+            );
+        }
+        if let Some(entry) = keeping {
+            refuse!(
+                "jobs_are_preempted_anywhere",
+                "{} has a region without preemption; the global tests for several CPUs do not cover that, but those with \
+                 --partition do",
+                entry.name
+            );
+        }
+        if let Some(entry) = suspending.filter(|_| self.policy == Policy::Pd2) {
+            refuse!(
+                "jobs_are_preempted_anywhere",
+                "{} has a suspension, and pd2 is analysed without",
+                entry.name
             );
         }
         Ok(())

@@ -6,9 +6,11 @@ use super::one_cpu::{holds, levels_of, ranks, verdict};
 use super::refused::Refused;
 use super::supplied::Supplied;
 use crate::global::{self, Shown};
+use crate::global_suspension as suspending;
 use crate::partition::{partition, Fit, Partition};
 use crate::sensitivity::{limits, work_scale, Limits};
 use crate::server::smallest_budget;
+use crate::suspension::as_work;
 use crate::{
     fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Sections, Supply, Task, Watch,
 };
@@ -214,7 +216,7 @@ pub fn anywhere(asked: &Question, watch: &Watch) -> Result<Outcome, Refused> {
     let (schedulable, shown) = (found.schedulable, found.tasks);
     let tardiness = (*policy == Policy::Edf && whole_cpus).then(|| match schedulable {
         true => vec![Some(0); tasks.len()],
-        false => tardiness(tasks, *cpus),
+        false => tardiness(&as_work(tasks, &suspensions(asked)), *cpus),
     });
     Ok(Outcome { schedulable, remarks, responses, shown, tardiness, ..Outcome::default() })
 }
@@ -251,24 +253,51 @@ fn shown(asked: &Question, watch: &Watch) -> Result<(global::Verdict, bool), Ref
         Refused::new(fault.rule, message)
     };
     let mut has_order = true;
+    let suspended = suspensions(asked);
+    let suspends = suspended.iter().any(|longest| *longest > 0);
     let found = match (policy, asked.given.supply) {
         (Policy::Edf, Supplied::Together(supply)) => global::earliest_deadline_in(tasks, &supply),
+        (Policy::Edf, _) if suspends => suspending::earliest_deadline_while(tasks, &suspended, *cpus, watch),
         (Policy::Edf, _) => global::earliest_deadline_while(tasks, *cpus, watch),
         (Policy::Pd2, _) => pfair::pd2(tasks, *cpus, asked.quantum.unwrap_or(1)),
         _ => {
             let mut order = None;
             if *policy == Policy::Audsley {
-                order = global::audsley_while(tasks, *cpus, watch).map_err(unsupported)?;
+                order = audsley(tasks, &suspended, *cpus, watch).map_err(unsupported)?;
                 has_order = order.is_some();
             }
             let levels = match order {
                 Some(order) => ranks(&order),
                 None => levels_of(*policy, entries, *cpus),
             };
-            global::fixed_priority_while(tasks, &levels, *cpus, watch)
+            if suspends {
+                suspending::fixed_priority_while(tasks, &suspended, &levels, *cpus, watch)
+            } else {
+                global::fixed_priority_while(tasks, &levels, *cpus, watch)
+            }
         }
     };
-    Ok((found.map_err(unsupported)?, has_order))
+    let found = found.map_err(unsupported)?;
+    has_order |= found.schedulable;
+    Ok((found, has_order))
+}
+
+fn suspensions(asked: &Question) -> Vec<u64> {
+    asked.entries.iter().map(|entry| entry.suspension_ns).collect()
+}
+
+/// An order that holds with suspensions as work, if there is one that does.
+fn audsley(
+    tasks: &[Task],
+    suspensions: &[u64],
+    cpus: u32,
+    watch: &Watch,
+) -> Result<Option<Vec<usize>>, global::Unsupported> {
+    global::check(tasks, cpus)?;
+    match global::audsley_while(&as_work(tasks, suspensions), cpus, watch) {
+        Err(fault) if fault.rule == "times_are_in_range" => Ok(None),
+        found => found,
+    }
 }
 
 /// The demand is too large, or which tasks no test accepts.
@@ -293,7 +322,7 @@ fn why_not_shown(asked: &Question, found: &global::Verdict) -> String {
 /// How late jobs can be is bounded, if anything is.
 fn with_tardiness_alone(asked: &Question) -> Outcome {
     let tasks = &asked.tasks;
-    let tardiness = tardiness(tasks, asked.cpus);
+    let tardiness = tardiness(&as_work(tasks, &suspensions(asked)), asked.cpus);
     let bounded = if tardiness.contains(&None) {
         "and there is no bound on how late jobs can be"
     } else {
