@@ -30,6 +30,8 @@ struct tierce {
 	int fd;
 	uint64_t id;		 /* of the request; 0: none */
 	struct tierce_mode mode; /* that it has; a period of 0: none */
+	uint64_t wanted_ns;	 /* deadline of the jobs of what is asked for; 0: none */
+	uint64_t deadline_ns;	 /* that of the mode that it has; 0: the next release */
 	uint64_t period_ns, release_ns, jobs, misses;
 	bool begun, done;
 	char why[512];
@@ -173,6 +175,7 @@ static void take_mode(struct tierce *own, const char *at)
 		return;
 	mode.value = value ? strtoll(value, NULL, 10) : 0;
 	own->mode = mode;
+	own->deadline_ns = time_ns(member(at, "deadline"));
 	set_period(own, mode.period_ns);
 }
 
@@ -333,24 +336,29 @@ void tierce_close(struct tierce *own)
 /* Ask for one of these modes; the period is that of the mode that it gets, or else of the most valuable. */
 static int ask_modes(struct tierce *own, const char *what, const struct tierce_mode *modes, unsigned count)
 {
-	char request[128 + 128 * TIERCE_MODES_MAX];
+	char request[128 + 192 * TIERCE_MODES_MAX], deadline[48] = "";
 	const struct tierce_mode *best = modes;
 	int length, result;
 
 	if (count == 0 || count > TIERCE_MODES_MAX)
 		return fail(own, EINVAL, "modes_must_be_few: %u modes, from 1 to %d", count, TIERCE_MODES_MAX);
+	if (own->wanted_ns)
+		snprintf(deadline, sizeof deadline, "\"deadline\":\"%lluns\",", (unsigned long long)own->wanted_ns);
 	length = snprintf(request, sizeof request, "{\"version\":1,%s,\"modes\":[", what);
 	for (const struct tierce_mode *mode = modes; mode < modes + count; mode++) {
 		length +=
 		    snprintf(request + length, sizeof request - (size_t)length,
-			     "%s{\"budget\":\"%lluns\",\"period\":\"%lluns\",\"value\":%lld}", mode == modes ? "" : ",",
-			     (unsigned long long)mode->budget_ns, (unsigned long long)mode->period_ns, (long long)mode->value);
+			     "%s{\"budget\":\"%lluns\",\"period\":\"%lluns\",%s\"value\":%lld}", mode == modes ? "" : ",",
+			     (unsigned long long)mode->budget_ns, (unsigned long long)mode->period_ns, deadline,
+			     (long long)mode->value);
 		best = mode->value > best->value ? mode : best;
 	}
 	snprintf(request + length, sizeof request - (size_t)length, "]}\n");
 	result = ask(own, request);
-	if (result >= 0 && !own->mode.period_ns)
+	if (result >= 0 && !own->mode.period_ns) {
+		own->deadline_ns = own->wanted_ns;
 		set_period(own, best->period_ns);
+	}
 	return result;
 }
 
@@ -389,6 +397,11 @@ int tierce_change(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, in
 	return tierce_change_modes(own, &mode, 1);
 }
 
+void tierce_deadline(struct tierce *own, uint64_t deadline_ns)
+{
+	own->wanted_ns = deadline_ns;
+}
+
 int tierce_granted(const struct tierce *own, struct tierce_mode *mode)
 {
 	*mode = own->mode;
@@ -425,7 +438,7 @@ int tierce_done(struct tierce *own)
 		return 0;
 	own->done = true;
 	own->jobs++;
-	missed = now_ns() > own->release_ns + own->period_ns;
+	missed = now_ns() > own->release_ns + (own->deadline_ns ? own->deadline_ns : own->period_ns);
 	own->misses += missed;
 	return missed;
 }

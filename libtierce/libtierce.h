@@ -49,12 +49,17 @@ int tierce_change(struct tierce *own, uint64_t budget_ns, uint64_t period_ns, in
 /* The same with several modes. Jobs have the period of the one that it has. */
 int tierce_reserve_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count, int flags);
 int tierce_change_modes(struct tierce *own, const struct tierce_mode *modes, unsigned count);
+/*
+ * What is asked for from here on has this deadline for each of its jobs; 0: none. The kernel side then counts jobs, from a wake-up to the
+ * next sleep, that take longer, and the notice deadline_missed says so. tierce_done goes by it, too, from the release.
+ */
+void tierce_deadline(struct tierce *own, uint64_t deadline_ns);
 /* The mode that it has, as far as the thread has been told. 1: this one; 0: none. */
 int tierce_granted(const struct tierce *own, struct tierce_mode *mode);
 /* End the guarantee. */
 int tierce_cancel(struct tierce *own);
 
-/* The job is done. 1: it has missed its deadline, which is the next release; 0: it has not. */
+/* The job is done. 1: it has missed its deadline, which is the next release, or that of tierce_deadline; 0: it has not. */
 int tierce_done(struct tierce *own);
 /* The job is done, if that was not said before; sleep until the next release. Returns as tierce_done; -1: there is no period. */
 int tierce_wait(struct tierce *own);

@@ -151,6 +151,11 @@ pub fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
     let some = |draw: &mut Draw| plan.nodes[draw.below(plan.nodes.len())].clone();
     let parent = &plan.nodes[edge.parent];
     let new = format!("new-{}", draw.below(6));
+    // Of the jobs of a task; now and then of what has none.
+    let jobs = |draw: &mut Draw| {
+        let text = ["2ms", "7 ms", "none", "0ms", "3"][draw.below(5)];
+        (draw.below(4) == 0).then(|| ("job_deadline".to_string(), text.to_string()))
+    };
     match draw.below(12) {
         0..=1 => {
             let above = some(draw);
@@ -165,7 +170,7 @@ pub fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
         }
         2..=4 => {
             let (above, tid) = (some(draw), draw.below(99).to_string());
-            let keys = keys(above.policy, false, draw);
+            let keys = keys(above.policy, false, draw).into_iter().chain(jobs(draw)).collect();
             let key = if draw.below(9) == 0 { "pid" } else { "tid" };
             let cpus = cpus(draw);
             let who = vec![vec![(key.to_string(), tid)]];
@@ -191,6 +196,7 @@ pub fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
         _ => {
             let mut keys = keys(parent.policy, draw.below(20) == 0, draw);
             keys.retain(|_| draw.below(2) == 0);
+            keys.extend(jobs(draw));
             let under = (draw.below(3) == 0).then(|| parent.base.clone());
             Edit::Set { name: name(plan, edge.child), under, keys, who: Vec::new() }
         }
@@ -212,12 +218,14 @@ pub fn meaning(plan: &Plan) -> Vec<String> {
     });
     let tasks = plan.tasks.iter().map(|task| {
         let set = task.set.map(|set| &plan.sets[set].name);
-        format!("task {} {set:?} {:?} {:?} {:?}", task.name, task.load, task.affinity, needs(&task.needs))
+        let is = (&task.load, task.affinity, task.job_deadline_ns);
+        format!("task {} {set:?} {is:?} {:?}", task.name, needs(&task.needs))
     });
     let sets = plan.sets.iter().map(|set| {
         let edges: Vec<String> = set.ways().flatten().map(edge).collect();
         let members: Vec<&str> = set.members.clone().map(|task| &plan.tasks[task].name[..]).collect();
-        format!("set {} {members:?} {edges:?} {:?} {:?}", set.name, set.affinity, needs(&set.needs))
+        let is = (set.affinity, set.job_deadline_ns);
+        format!("set {} {members:?} {edges:?} {is:?} {:?}", set.name, needs(&set.needs))
     });
     let mut all: Vec<String> = nodes.chain(tasks).chain(sets).chain(plan.edges.iter().map(edge)).collect();
     all.sort();

@@ -133,6 +133,7 @@ pub struct Reserved {
 
 impl Reserved {
     /// For the calling thread, any of these modes. Refused is an error, unless it `waits`: then [`Reserved::told`] says when it is granted.
+    /// A job's deadline is that of the mode ([`Mode::with_deadline`]), of which the kernel side counts misses, too; else the next release.
     pub fn new(path: &Path, modes: &[Mode], waits: bool) -> Result<Self> {
         let first = first(modes)?;
         let mut manager = Manager::open(path)?;
@@ -199,8 +200,8 @@ impl Reserved {
     fn learn(&mut self, notice: &Notice) -> Result<()> {
         match (notice.what, &notice.mode) {
             (What::Granted | What::Changed, Some(mode)) => {
-                let period = |mode: &Mode| mode.budget_and_period_ns().map(|(_, period_ns)| period_ns);
-                if self.mode.as_ref().and_then(period) != period(mode) {
+                let times = |mode: &Mode| Some((mode.budget_and_period_ns()?.1, mode.deadline_ns));
+                if self.mode.as_ref().and_then(times) != times(mode) {
                     self.jobs = jobs(mode)?;
                 }
                 self.mode = Some(mode.clone());
@@ -221,7 +222,11 @@ fn first(modes: &[Mode]) -> Result<&Mode> {
 
 fn jobs(mode: &Mode) -> Result<Periodic> {
     let (_, period_ns) = mode.budget_and_period_ns().context("a guarantee with a budget and a period")?;
-    Ok(Periodic::new(Duration::from_nanos(period_ns), Duration::ZERO))
+    let jobs = Periodic::new(Duration::from_nanos(period_ns), Duration::ZERO);
+    Ok(match mode.deadline_ns {
+        Some(ns) => jobs.deadline(Duration::from_nanos(ns)),
+        None => jobs,
+    })
 }
 
 fn given(answer: Answer) -> Result<Answer> {
@@ -300,6 +305,20 @@ mod tests {
             (&tid.into(), &7.into(), &7.into())
         );
         std::fs::remove_file(path).unwrap();
+    }
+
+    /// By the deadline of the mode, else by the next release.
+    #[test]
+    fn jobs_have_the_deadline_of_the_mode() {
+        let late = |mode: &Mode| {
+            let mut jobs = jobs(mode).unwrap();
+            jobs.wait();
+            std::thread::sleep(Duration::from_millis(3));
+            jobs.done().unwrap().missed
+        };
+        let second = mode("1ms/1s");
+        assert!(late(&second.clone().with_deadline("2ms").unwrap()));
+        assert!(!late(&second));
     }
 
     #[test]

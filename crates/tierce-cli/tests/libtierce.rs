@@ -121,6 +121,71 @@ fn the_mode_is_the_one_that_the_manager_says() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A deadline is asked for with the mode, and jobs go by the one of the mode that the manager says; without one, by the next release.
+#[test]
+fn jobs_have_the_deadline_that_was_asked_for() {
+    const PROGRAM: &str = r#"
+        #include <libtierce.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(int count, char **words) {
+            struct tierce *own = tierce_open(words[count - 1]);
+            tierce_deadline(own, 2000000);
+            tierce_reserve(own, 1000000, 1000000000, 0, 0);
+            tierce_wait(own);
+            usleep(3000);
+            int late = tierce_done(own);
+            tierce_deadline(own, 0);
+            tierce_change(own, 1000000, 1000000000, 0);
+            tierce_wait(own);
+            usleep(3000);
+            printf("%d %d %s\n", late, tierce_done(own), tierce_why(own));
+            tierce_close(own);
+        }
+    "#;
+    let folder = std::env::temp_dir().join(format!("tierce-libtierce-deadline-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("late.c"), PROGRAM).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.args([
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fsanitize=address,undefined",
+        "-I",
+        "libtierce",
+    ]);
+    gcc.arg(folder.join("late.c")).arg("libtierce/libtierce.c").arg("-o").arg(folder.join("late"));
+    assert!(gcc.current_dir(root()).status().unwrap().success());
+    let path = folder.join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let late = Command::new(folder.join("late")).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut asked = Vec::new();
+    for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let mode = line["modes"][0].clone();
+        let answer = match mode.is_null() {
+            true => json!({ "state": "done" }),
+            // As the manager writes what it was asked for.
+            false => {
+                json!({ "state": "granted", "about": { "id": 7, "granted": { "name": "grant-7", "mode": mode } } })
+            }
+        };
+        writeln!(stream, "{}", json!({ "version": 1, "ok": true, "answer": answer })).unwrap();
+        asked.push(line);
+    }
+    let said = late.wait_with_output().unwrap().stdout;
+    assert_eq!(String::from_utf8_lossy(&said), "1 0 \n");
+    let mode = |at: usize| asked[at]["modes"][0].clone();
+    let plain = json!({ "budget": "1000000ns", "period": "1000000000ns", "value": 0 });
+    let mut within = plain.clone();
+    within["deadline"] = "2000000ns".into();
+    assert_eq!((mode(1), mode(2)), (within, plain));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The one boot: a program has what it asks for beside busy processes, keeps it when more is refused, and is told when it ends. A task of
 /// ExSched's calls likewise.
 #[test]

@@ -179,7 +179,7 @@ pub enum Target {
 }
 
 /// What a request has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
     /// Which of its modes.
@@ -192,6 +192,9 @@ pub struct Held {
     pub soft: Option<String>,
     /// Parameters of the edge.
     pub keys: Keys,
+    /// Deadline of its jobs, as the plan has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
 }
 
 /// A guarantee that will be taken away.
@@ -430,7 +433,7 @@ mod tests {
             modes: vec![Mode::budget(1_000_000, 10_000_000, 1).unwrap()],
             under: None,
             waits: false,
-            held: Some(Held { mode: 0, under: "rt".into(), cpu: None, soft: None, keys: Vec::new() }),
+            held: Some(Held { under: "rt".into(), ..Held::default() }),
             reason: None,
             ending: None,
             divided: Vec::new(),

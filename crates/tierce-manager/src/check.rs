@@ -5,7 +5,7 @@ use crate::principal::Principal;
 use crate::trial::Trial;
 use std::collections::{BTreeMap, BTreeSet};
 use tierce_plan::policies::{self, position, ParamKind};
-use tierce_plan::{parse_time, Child, Edge, Keys, Plan};
+use tierce_plan::{parse_time, show_time, Child, Edge, Keys, Plan};
 
 /// What does not agree, in words; empty: all is well. Not looked at: whether the threads are where the plan wants them, which the
 /// kernel side knows.
@@ -90,6 +90,9 @@ pub fn disagrees(plan: &Plan, request: &Request, held: &Held) -> Option<String> 
     if below.iter().any(|edge| !has_keys(plan, edge, &held.keys)) {
         return Some(format!("`{name}` has other parameters than {:?}", held.keys));
     }
+    if let Some(why) = other_deadline(plan, &name, held.deadline_ns) {
+        return Some(why);
+    }
     match &request.target {
         Target::Thread { tid, .. } => {
             let mut its = plan.entries.iter().filter(|entry| plan.child_name(entry.target) == name);
@@ -103,6 +106,17 @@ pub fn disagrees(plan: &Plan, request: &Request, held: &Held) -> Option<String> 
         }
         Target::Scheduler => None,
     }
+}
+
+/// How the deadline of its jobs, or of its threads', differs.
+fn other_deadline(plan: &Plan, name: &str, deadline_ns: Option<u64>) -> Option<String> {
+    let threads = format!("{name}-threads");
+    let task = plan.tasks.iter().find(|task| task.name == name).map(|task| task.job_deadline_ns);
+    let set = || plan.sets.iter().find(|set| set.name == threads).map(|set| set.job_deadline_ns);
+    let is_ns = task.or_else(set).flatten();
+    let shown = |ns: Option<u64>| ns.map_or("none".into(), show_time);
+    (is_ns != deadline_ns)
+        .then(|| format!("the deadline of jobs of `{name}` is {}, not {}", shown(is_ns), shown(deadline_ns)))
 }
 
 fn has_keys(plan: &Plan, edge: &Edge, keys: &Keys) -> bool {

@@ -4,7 +4,7 @@ use crate::wrong::Wrong;
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use tierce_guarantee::{show_time, whole, Exact, Guarantee, Kind, Parameter};
-use tierce_plan::parse_time;
+use tierce_plan::{parse_time, TIME_MAX_NS};
 
 /// Modes of a request, at most.
 pub const MODES_MAX: usize = 8;
@@ -19,13 +19,16 @@ pub const LEAST_PERIOD_NS: u64 = 500_000;
 
 /// A guarantee and its value.
 ///
-/// In JSON `{"budget": "2ms", "period": "10ms", "value": 5}`, which is `RESBS 2ms 10ms`, or with another `guarantee`.
+/// In JSON `{"budget": "2ms", "period": "10ms", "value": 5}`, which is `RESBS 2ms 10ms`, or with another `guarantee`; with a `deadline` of
+/// its jobs or without.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mode {
     /// What is asked for.
     pub guarantee: Guarantee,
     /// To the owner; larger is better.
     pub value: i64,
+    /// Each job of its threads, from a wake-up to the next sleep, should end within that time: otherwise the owner and rules are told.
+    pub deadline_ns: Option<u64>,
 }
 
 /// As it is written.
@@ -38,6 +41,8 @@ struct Written {
     budget: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     period: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<String>,
     value: i64,
 }
 
@@ -52,7 +57,7 @@ impl Mode {
         let guarantee = Guarantee::reservation(Kind::Resbs, whole(budget_ns), whole(period_ns));
         let guarantee =
             guarantee.ok_or_else(|| Wrong::new("times_must_be_possible", "no such reservation"))?;
-        Self { guarantee, value }.checked()
+        Self::of(guarantee, value)
     }
 
     /// The same as it was measured: one that is shorter than what may be asked for is as long as that.
@@ -80,15 +85,26 @@ impl Mode {
     fn of_guarantee(text: &str, value: i64) -> Result<Self, Wrong> {
         let guarantee = Guarantee::parse(text)
             .map_err(|why| Wrong::new("guarantee_must_be_known", format!("{text:?}: {why}")))?;
-        Self { guarantee, value }.checked()
+        Self::of(guarantee, value)
     }
 
-    fn checked(self) -> Result<Self, Wrong> {
-        if !(-VALUE_MAX..=VALUE_MAX).contains(&self.value) {
-            let message = format!("a value of {}, bound {VALUE_MAX} either way", self.value);
+    fn of(guarantee: Guarantee, value: i64) -> Result<Self, Wrong> {
+        if !(-VALUE_MAX..=VALUE_MAX).contains(&value) {
+            let message = format!("a value of {value}, bound {VALUE_MAX} either way");
             return Err(Wrong::new("value_must_fit", message));
         }
-        Ok(self)
+        Ok(Self { guarantee, value, deadline_ns: None })
+    }
+
+    /// The same with a deadline of its jobs: a time as a plan has it.
+    pub fn with_deadline(self, text: &str) -> Result<Self, Wrong> {
+        let bound = format!("bound 1ns to {}", show_time(&whole(TIME_MAX_NS)));
+        let wrong = |rule: &str, why: &str| Wrong::new(rule, format!("deadline {text:.64?}: {why}, {bound}"));
+        match parse_time(text) {
+            Ok(0) => Err(wrong("time_must_not_be_zero", "no job can end at once")),
+            Ok(ns) => Ok(Self { deadline_ns: Some(ns), ..self }),
+            Err(why) => Err(wrong(why.rule(), why.message())),
+        }
     }
 
     /// Share of one CPU in parts per million, rounded up.
@@ -97,7 +113,7 @@ impl Mode {
     }
 
     /// It asks for no more than `has` gives, in any respect: of the same kind, no larger a share, no shorter a period (or error), and worth
-    /// no more.
+    /// no more. A deadline takes nothing from anybody.
     pub fn is_no_more_than(&self, has: &Mode) -> bool {
         let is_as_long = |of| match (self.guarantee.get(of), has.guarantee.get(of)) {
             (Some(new), Some(old)) => new >= old,
@@ -121,7 +137,8 @@ impl Mode {
     pub fn part(&self, steps: u64) -> Option<Self> {
         if let Some((budget_ns, period_ns)) = self.budget_and_period_ns() {
             let less_ns = (steps * step_ns(budget_ns)).min(budget_ns);
-            return Self::budget(less_ns, period_ns, self.value).ok();
+            let less = Self::budget(less_ns, period_ns, self.value).ok()?;
+            return Some(Self { deadline_ns: self.deadline_ns, ..less });
         }
         let millionths =
             (self.guarantee.get(Parameter::Share)? * &whole(steps * (1_000_000 / PARTS))).floor();
@@ -130,7 +147,7 @@ impl Mode {
             Parameter::Share => Some(&millionths / &whole(1_000_000)),
             of => self.guarantee.get(*of).cloned(),
         });
-        Some(Self { guarantee: Guarantee::new(kind, values.collect::<Option<_>>()?)?, value: self.value })
+        Some(Self { guarantee: Guarantee::new(kind, values.collect::<Option<_>>()?)?, ..self.clone() })
     }
 
     /// Budget and period, where they are numbers of ns.
@@ -164,13 +181,18 @@ impl fmt::Display for Mode {
                 write!(f, "{} in {}", show_time(budget), show_time(period))
             }
             _ => write!(f, "{}", self.guarantee),
+        }?;
+        match self.deadline_ns {
+            Some(ns) => write!(f, ", jobs within {}", show_time(&whole(ns))),
+            None => Ok(()),
         }
     }
 }
 
 impl Serialize for Mode {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut written = Written { value: self.value, ..Written::default() };
+        let deadline = self.deadline_ns.map(|ns| show_time(&whole(ns)));
+        let mut written = Written { value: self.value, deadline, ..Written::default() };
         match (self.guarantee.kind(), self.guarantee.amount_and_period()) {
             (Kind::Resbs, Some((budget, period))) if budget.is_integer() && period.is_integer() => {
                 (written.budget, written.period) = (Some(show_time(budget)), Some(show_time(period)));
@@ -183,12 +205,16 @@ impl Serialize for Mode {
 
 impl<'de> Deserialize<'de> for Mode {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Written { guarantee, budget, period, value } = Written::deserialize(from)?;
+        let Written { guarantee, budget, period, deadline, value } = Written::deserialize(from)?;
         let mode = match (guarantee, budget, period) {
             (Some(guarantee), None, None) => Self::of_guarantee(&guarantee, value),
             (None, Some(budget), Some(period)) => Self::of_times(&budget, &period, value),
             _ => Err(Wrong::new("mode_must_be_clear", "a mode is `budget` and `period`, or `guarantee`")),
         };
+        let mode = mode.and_then(|mode| match deadline {
+            Some(text) => mode.with_deadline(&text),
+            None => Ok(mode),
+        });
         mode.map_err(de::Error::custom)
     }
 }

@@ -3,7 +3,7 @@
 use crate::books::{Books, Held, Request, Target};
 use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
-use tierce_plan::{Below, Edit, Keys};
+use tierce_plan::{show_time, Below, Edit, Keys};
 
 /// What is to change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,10 +40,15 @@ impl Proposal {
             .iter()
             .filter_map(held)
             .map(|request| Edit::Destroy { name: request.name(), below: Below::All });
-        let modes = self.modes.iter().filter(|(id, ..)| !ends.contains(id)).filter_map(|(id, _, keys)| {
+        let modes = self.modes.iter().filter(|(id, ..)| !ends.contains(id)).filter_map(|(id, mode, keys)| {
             let request = held(id)?;
-            let under = request.held.as_ref().map(|held| held.under.clone());
-            Some(Edit::Set { name: request.name(), under, keys: keys.clone(), who: Vec::new() })
+            let is = request.held.as_ref()?;
+            let deadline_ns = request.modes.get(*mode).and_then(|mode| mode.deadline_ns);
+            let mut keys = keys.clone();
+            if deadline_ns != is.deadline_ns {
+                keys.push(of_jobs(deadline_ns));
+            }
+            Some(Edit::Set { name: request.name(), under: Some(is.under.clone()), keys, who: Vec::new() })
         });
         let grants = self.grants.iter().flat_map(|(id, held)| {
             let request = books.get(id).map(|request| created(request, held));
@@ -73,11 +78,17 @@ impl Proposal {
     }
 }
 
+/// What a plan says of the deadline of jobs.
+fn of_jobs(deadline_ns: Option<u64>) -> (String, String) {
+    ("job_deadline".into(), deadline_ns.map_or("none".into(), show_time))
+}
+
 /// The operation that grants a request.
 pub fn created(request: &Request, held: &Held) -> Edit {
     let mut keys = held.keys.clone();
     keys.extend(held.soft.iter().map(|node| ("soft".to_string(), node.clone())));
     keys.extend(held.cpu.iter().map(|cpu| ("cpu".to_string(), cpu.to_string())));
+    keys.extend(held.deadline_ns.map(|ns| of_jobs(Some(ns))));
     let (policy, who) = match &request.target {
         Target::Thread { tid, .. } => (None, vec![vec![("tid".to_string(), tid.to_string())]]),
         Target::Match(who) => (Some(request.policy.clone().unwrap_or_else(|| "fair".into())), who.clone()),

@@ -80,6 +80,11 @@ enum Belief {
     Pending,
 }
 
+/// As a scheduler has to ask, which has no jobs.
+fn without_deadlines(modes: &mut [Mode]) {
+    modes.iter_mut().for_each(|mode| mode.deadline_ns = None);
+}
+
 impl Game {
     fn new(plan: &'static str, rules: RuleSet, draw: Draw) -> Self {
         let manager = manager(plan, &rules);
@@ -105,12 +110,13 @@ impl Game {
             let period_us = [1_000, 5_000, 10_000, 20_000, 33_333, 100_000][draw.below(6)];
             let budget_us = 50 + draw.below(period_us * 7 / 10 - 49);
             let value = draw.below(20) as i64;
-            match draw.below(12) {
+            let mode = match draw.below(12) {
                 0 => Mode::parse(&format!("PS {}/100", 1 + draw.below(40)), value),
                 1 => Mode::parse(&format!("RESCS {budget_us}us {}us", period_us * 2), value),
                 _ => Mode::budget(budget_us as u64 * 1000, period_us as u64 * 1000, value),
-            }
-            .unwrap()
+            };
+            let deadline_ns = (draw.below(3) == 0).then(|| 1 + draw.below(3) as u64);
+            Mode { deadline_ns, ..mode.unwrap() }
         };
         (0..1 + self.draw.below(3)).map(|_| one(&mut self.draw)).collect()
     }
@@ -179,7 +185,10 @@ impl Game {
         self.next_tid += 1;
         let mut wish = Wish { modes: self.modes(), wait: self.draw.below(3) == 0, ..Wish::default() };
         match self.draw.below(8) {
-            0 => wish.policy = Some(["fair", "reservation"][self.draw.below(2)].into()),
+            0 => {
+                wish.policy = Some(["fair", "reservation"][self.draw.below(2)].into());
+                without_deadlines(&mut wish.modes);
+            }
             1 => wish.matches = vec![serde_json::from_value(json!({ "comm": format!("p{tid}*") })).unwrap()],
             _ => {
                 self.manager.threads().0.insert(tid, ThreadInfo { uid: Some(uid), began: u64::from(tid) });
@@ -223,7 +232,10 @@ impl Game {
 
     fn change(&mut self) {
         let Some((id, asker)) = self.id() else { return };
-        let modes = self.modes();
+        let mut modes = self.modes();
+        if self.manager.books().requests[&id].target == Target::Scheduler {
+            without_deadlines(&mut modes);
+        }
         if std::env::var_os("TIERCE_SHOW").is_some() {
             println!("  change {id} {}", json!(modes));
         }

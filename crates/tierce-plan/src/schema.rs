@@ -261,6 +261,10 @@ fn leaf(mut more: Map<String, Value>) -> Value {
         ("load", reference("load")),
         ("needs", reference("needs")),
         ("affinity", json!({ "$ref": "#/$defs/cpus", "description": "CPUs it may run on" })),
+        (
+            "job_deadline",
+            json!({ "$ref": "#/$defs/time", "description": "in a live run: jobs of its threads that end later are counted" }),
+        ),
         ("match", one_or_more(reference("matcher"))),
         ("trust", trust()),
     ] {

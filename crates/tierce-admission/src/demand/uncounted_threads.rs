@@ -57,6 +57,7 @@ pub fn with_busy_threads(plan: &Plan) -> Option<Plan> {
                 set: None,
                 load: Some(Load::Busy),
                 affinity: *affinity,
+                job_deadline_ns: None,
                 needs: Vec::new(),
                 spot: Spot::default(),
             });

@@ -42,6 +42,9 @@ pub struct Args {
     /// Several wishes, each with its value: 4ms/10ms=3,2ms/10ms=1; the manager chooses
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mode, conflicts_with_all = ["budget", "guarantee"])]
     modes: Vec<Mode>,
+    /// Each job of its threads, from a wake-up to the next sleep, should end within this time; you are told of those that do not
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<String>,
     /// Only below this node
     #[arg(long, value_name = "NODE")]
     under: Option<String>,
@@ -89,6 +92,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   tierce request --thread 1234 --budget 2ms --period 10ms
+  tierce request --thread 1234 --budget 2ms --period 10ms --deadline 8ms
+                                                                 and be told (--watch) of jobs that take longer
   tierce request --thread 1234 --modes 4ms/10ms=3,2ms/10ms=1 --wait
   tierce request --match comm=ffmpeg --guarantee 'PS 1/4' --label transcoder
   tierce request --policy fair --budget 10ms --period 50ms       a scheduler of your own: request 8
@@ -178,6 +183,16 @@ impl Args {
     }
 
     fn modes(&self) -> Result<Vec<Mode>> {
+        let modes = self.modes_without_deadline()?;
+        match &self.deadline {
+            Some(text) => {
+                Ok(modes.into_iter().map(|mode| mode.with_deadline(text)).collect::<Result<_, _>>()?)
+            }
+            None => Ok(modes),
+        }
+    }
+
+    fn modes_without_deadline(&self) -> Result<Vec<Mode>> {
         match (&self.budget, &self.period, &self.guarantee) {
             (Some(budget), Some(period), _) => Ok(vec![Mode::parse(&format!("{budget}/{period}"), self.value)?]),
             (.., Some(guarantee)) => Ok(vec![Mode::parse(guarantee, self.value)?]),

@@ -213,7 +213,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                     continue;
                 }
             };
-            for held in found.iter().flat_map(|candidate| places(candidate, guide, at)) {
+            for held in found.iter().flat_map(|candidate| places(candidate, guide, (at, mode))) {
                 let proposal = Proposal { grants: vec![(request.id, held)], ..base.clone() };
                 match self.tried(&proposal, trial, &left) {
                     Ok(()) => return Ok(self.keeping(proposal, trial, &left)),
@@ -302,7 +302,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let smaller = mode.part(middle)?;
             least.modes[at] = smaller.clone();
             let places = self.candidates(&least, guide, &smaller, &above).unwrap_or_default();
-            let mut places = places.iter().flat_map(|candidate| places_of_one(candidate, guide, at));
+            let mut places = places.iter().flat_map(|candidate| places_of_one(candidate, guide, (at, mode)));
             let fits = places.any(|held| {
                 let mut operations = base.operations(&self.books);
                 operations.push(crate::proposal::created(&least, &held));
@@ -445,8 +445,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                     candidates(&trial, &mode.guarantee, &request.owner, request.under.as_deref(), owner_of);
                 found.into_iter().flatten().any(|candidate| {
                     let cpu = cpu.filter(|_| candidate.per_cpu);
-                    let held =
-                        Held { mode: at, under: candidate.under, cpu, soft: None, keys: candidate.keys };
+                    let deadline_ns = mode.deadline_ns;
+                    let Candidate { under, keys, .. } = candidate;
+                    let held = Held { mode: at, under, cpu, soft: None, keys, deadline_ns };
                     let mut proposal =
                         Proposal { ends: ends.clone(), grants: vec![(id, held)], ..Proposal::default() };
                     let fits = proposal.tried(&trial, &books).is_ok();
@@ -463,15 +464,21 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 }
 
 /// Where below a candidate it can be.
-fn places<'c>(candidate: &'c Candidate, guide: &'c Guide, mode: usize) -> impl Iterator<Item = Held> + 'c {
+fn places<'c>(
+    candidate: &'c Candidate,
+    guide: &'c Guide,
+    (at, mode): (usize, &Mode),
+) -> impl Iterator<Item = Held> + 'c {
+    let deadline_ns = mode.deadline_ns;
     let chosen = candidate.per_cpu && !guide.cpus.is_empty();
     let cpus = if chosen { guide.cpus.iter().copied().map(Some).collect() } else { vec![None] };
     cpus.into_iter().map(move |cpu| Held {
-        mode,
+        mode: at,
         under: candidate.under.clone(),
         cpu,
         soft: guide.soft.clone(),
         keys: candidate.keys.clone(),
+        deadline_ns,
     })
 }
 
@@ -479,7 +486,7 @@ fn places<'c>(candidate: &'c Candidate, guide: &'c Guide, mode: usize) -> impl I
 fn places_of_one<'c>(
     candidate: &'c Candidate,
     guide: &'c Guide,
-    mode: usize,
+    mode: (usize, &Mode),
 ) -> impl Iterator<Item = Held> + 'c {
     places(candidate, guide, mode).take(1).map(|held| Held { cpu: None, ..held })
 }

@@ -233,8 +233,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         for (id, mode, keys) in &proposal.modes {
             let request = self.books.request_mut(*id).filter(|_| !proposal.ends.contains(id));
-            if let Some(held) = request.and_then(|request| request.held.as_mut()) {
-                (held.mode, held.keys) = (*mode, keys.clone());
+            if let Some(request) = request {
+                let deadline_ns = request.modes.get(*mode).and_then(|mode| mode.deadline_ns);
+                if let Some(held) = &mut request.held {
+                    (held.mode, held.keys, held.deadline_ns) = (*mode, keys.clone(), deadline_ns);
+                }
             }
         }
         for (id, held) in &proposal.grants {

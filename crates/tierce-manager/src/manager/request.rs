@@ -94,6 +94,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         debug_assert!(has_threads != (target == Target::Scheduler));
         let by = (!asker.is_system() && owner != asker.principal()).then_some(asker.uid);
         self.room_for(&owner, owner.user().or(by))?;
+        let modes = self.modes(asker, &target, wish.modes)?;
         Ok(Request {
             id: self.books.next_id,
             owner,
@@ -102,7 +103,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             about: wish.about,
             target,
             policy: wish.policy,
-            modes: self.modes(asker, wish.modes)?,
+            modes,
             under: wish.under,
             waits: wish.wait,
             held: None,
@@ -226,7 +227,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     pub(super) fn change(&mut self, asker: &Asker, change: Change, now_ns: u64) -> Result<Answer, Wrong> {
         let before = self.of_asker(asker, change.id)?.clone();
         let id = before.id;
-        let modes = self.modes(asker, change.modes)?;
+        let modes = self.modes(asker, &before.target, change.modes)?;
         let is_less = before.mode().is_some_and(|has| modes.iter().all(|mode| mode.is_no_more_than(has)));
         self.with(id, |request| request.modes = modes);
         let answer = match before.held {
@@ -245,13 +246,18 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     /// The most valuable first. None so short that the loader could not keep to it, unless the system asks for it.
-    fn modes(&self, asker: &Asker, mut modes: Vec<Mode>) -> Result<Vec<Mode>, Wrong> {
+    fn modes(&self, asker: &Asker, target: &Target, mut modes: Vec<Mode>) -> Result<Vec<Mode>, Wrong> {
         if modes.is_empty() || modes.len() > MODES_MAX {
             let message = format!("{} modes, bound 1 to {MODES_MAX}", modes.len());
             return Err(Wrong::new("modes_must_be_given", message));
         }
         if !asker.is_system() {
             modes.iter().try_for_each(|mode| self.limits.allow(mode))?;
+        }
+        let with_deadline = modes.iter().find(|mode| mode.deadline_ns.is_some());
+        if let (Some(mode), Target::Scheduler) = (with_deadline, target) {
+            let message = format!("{mode}: a scheduler has no jobs; the threads below it may have deadlines");
+            return Err(Wrong::new("deadline_needs_threads", message));
         }
         modes.sort_by_key(|mode| std::cmp::Reverse(mode.value));
         Ok(modes)

@@ -76,6 +76,7 @@ fn mode(mode: &Mode) -> Data {
         ("ppm", number(mode.ppm())),
         ("budget_us", number(budget / US)),
         ("period_us", number(period / US)),
+        ("deadline_us", mode.deadline_ns.map_or(Data::UNIT, |ns| number(ns / US))),
     ])
 }
 
@@ -110,8 +111,7 @@ mod tests {
             |request| request.label = Some("a".into()),
             |request| request.modes.push(Mode::budget(2_000_000, 10_000_000, 2).unwrap()),
             |request| {
-                let (under, keys) = ("rt".into(), Vec::new());
-                request.held = Some(Held { mode: 0, under, cpu: None, soft: None, keys });
+                request.held = Some(Held { under: "rt".into(), ..Held::default() });
             },
             |request| request.held.iter_mut().for_each(|held| (held.mode, held.cpu) = (1, Some(3))),
             |request| {

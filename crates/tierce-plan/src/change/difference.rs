@@ -17,7 +17,7 @@
 
 use crate::model::shape::Shape;
 use crate::model::topology::Topology;
-use crate::model::{Child, Edge, MatchEntry, Node, Plan};
+use crate::model::{Child, Edge, Load, MatchEntry, Node, Plan, Task, TaskSet};
 use crate::policies::{self, Param, ParamKind};
 use crate::text::units::show_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -371,13 +371,11 @@ impl Change {
                 let steps = steps(edge_params(old, edge), edge.params, other.params);
                 changed(&|| edge_name(old, edge), steps);
             }
-            let jobs =
-                [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
+            let jobs = [before, after].map(|set| own_deadline_ns(set.load.as_ref(), set.job_deadline_ns));
             changed(&|| format!("set {}", before.name), deadlines(jobs));
         }
         for (before, after) in pairs(&self.tasks).map(|(at, is)| (&old.tasks[at], &new.tasks[is])) {
-            let jobs =
-                [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
+            let jobs = [before, after].map(|task| own_deadline_ns(task.load.as_ref(), task.job_deadline_ns));
             changed(&|| format!("task {}", before.name), deadlines(jobs));
         }
         let name =
@@ -532,7 +530,12 @@ pub(super) fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], 
     text.collect::<Vec<_>>().join(", ")
 }
 
-fn deadlines([was, is]: [Option<u64>; 2]) -> String {
+/// Of jobs, as the part itself says it.
+fn own_deadline_ns(load: Option<&Load>, job_deadline_ns: Option<u64>) -> Option<u64> {
+    load.map_or(job_deadline_ns, Load::deadline_ns)
+}
+
+pub(super) fn deadlines([was, is]: [Option<u64>; 2]) -> String {
     let show = |ns: Option<u64>| ns.map_or("none".to_string(), show_time);
     if was == is {
         String::new()
@@ -583,14 +586,18 @@ impl Plan {
         edges
     }
 
-    /// Relative deadline of the jobs of a task or of each member of a set: of its load, or without one the shortest that it
-    /// has below nodes that go by deadlines.
+    /// Relative deadline of the jobs of a task or of each member of a set: of its load, or without one its `job_deadline`, or the
+    /// shortest that it has below nodes that go by deadlines.
     pub fn job_deadline_ns(&self, child: Child) -> Option<u64> {
-        let (load, under): (_, Vec<&Edge>) = match child {
+        let (load, own_ns, under): (_, _, Vec<&Edge>) = match child {
             Child::Task(task) => {
-                (&self.tasks[task].load, self.edges.iter().filter(|edge| edge.child == child).collect())
+                let Task { load, job_deadline_ns, .. } = &self.tasks[task];
+                (load, job_deadline_ns, self.edges.iter().filter(|edge| edge.child == child).collect())
             }
-            Child::Set(set) => (&self.sets[set].load, self.sets[set].under.iter().collect()),
+            Child::Set(set) => {
+                let TaskSet { load, job_deadline_ns, under, .. } = &self.sets[set];
+                (load, job_deadline_ns, under.iter().collect())
+            }
             Child::Node(_) => return None,
         };
         let deadline = |edge: &Edge| {
@@ -601,7 +608,7 @@ impl Plan {
         };
         match load {
             Some(load) => load.deadline_ns(),
-            None => under.into_iter().filter_map(deadline).min(),
+            None => own_ns.or_else(|| under.into_iter().filter_map(deadline).min()),
         }
     }
 }

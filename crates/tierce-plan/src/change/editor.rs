@@ -159,6 +159,8 @@ impl Editor<'_> {
             return self.threads(kind, name, under, keys, who);
         };
         let owns = |key: &str| own_key(policies::by_name(policy), key);
+        let is_of_threads = |key: &str| key == JOB_DEADLINE && !who.is_empty();
+        let (jobs, keys): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| is_of_threads(key));
         // What both have, both get: a node that counts on a budget, below one that gives it.
         let above = self.plan.nodes.iter().find(|node| text_name(&node.base) == under);
         let above = above.and_then(|node| policies::by_number(node.policy));
@@ -172,10 +174,10 @@ impl Editor<'_> {
         table.insert("under", Item::Table(dotted(under, inline(&edge))));
         self.document(0)?.entry(Kind::Node.key()).or_insert(implicit());
         self.tables(0, Kind::Node)?.insert(name, Item::Table(table));
-        if who.is_empty() {
-            return Ok(());
+        match who.is_empty() {
+            true => Ok(()),
+            false => self.threads(Kind::Set, &threads_of(name), name, &jobs, who),
         }
-        self.threads(Kind::Set, &threads_of(name), name, &Keys::new(), who)
     }
 
     /// It has a replica on each CPU, and tasks below it stay on theirs.
@@ -208,9 +210,11 @@ impl Editor<'_> {
         keys: &Keys,
         who: &[Keys],
     ) -> Result<(), Fault> {
+        let (jobs, keys): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| key == JOB_DEADLINE);
         let mut table = Table::new();
-        table.insert("under", Item::Table(dotted(under, inline(keys))));
+        table.insert("under", Item::Table(dotted(under, inline(&keys))));
         table.insert("match", matchers(who));
+        set_deadline(&mut table, &jobs);
         let mut source = 0;
         if let Some(entry) = self.plan.entries.first() {
             let first = self.part(text_name(self.plan.child_name(entry.target)))?;
@@ -252,12 +256,17 @@ impl Editor<'_> {
             self.plan.nodes.iter().find(|node| part.kind == Kind::Node && text_name(&node.base) == name);
         let policy = policy.and_then(|node| policies::by_number(node.policy));
         let owns = |key: &str| under.is_none() && part.kind == Kind::Node && own_key(policy, key);
-        let (own, mut above): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| owns(key));
+        let (own, above): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| owns(key));
+        let (jobs, mut above): (Keys, Keys) = above.into_iter().partition(|(key, _)| key == JOB_DEADLINE);
         let table = self.table(&part)?;
         own.iter().for_each(|(key, text)| put(table, key, value(text)));
-        if !who.is_empty() {
+        if !who.is_empty() || !jobs.is_empty() {
             let leaf = if part.kind == Kind::Node { self.part(&threads_of(name))? } else { self.part(name)? };
-            put(self.table(&leaf)?, "match", matchers(who));
+            let table = self.table(&leaf)?;
+            if !who.is_empty() {
+                put(table, "match", matchers(who));
+            }
+            set_deadline(table, &jobs);
         }
         if above.is_empty() {
             return Ok(());
@@ -500,6 +509,19 @@ fn on_cpu(edge: &dyn TableLike) -> impl Fn(u32) -> InlineTable + use<> {
 
 pub(super) fn lost(part: &Part) -> Fault {
     Fault::new("part_must_be_in_the_text", part.spot, format!("`{}` is not where it was", part.name))
+}
+
+/// What an operation says of the jobs of a task, or of the threads of a set or node; as a key, beside those of edges.
+pub(crate) const JOB_DEADLINE: &str = "job_deadline";
+/// It has none any more.
+pub(crate) const NO_DEADLINE: &str = "none";
+
+fn set_deadline(table: &mut dyn TableLike, jobs: &Keys) {
+    match jobs.last() {
+        Some((key, text)) if text == NO_DEADLINE => _ = table.remove(key),
+        Some((key, text)) => put(table, key, value(text)),
+        None => {}
+    }
 }
 
 /// Is it the node's own, not of the edge above it?

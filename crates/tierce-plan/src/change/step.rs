@@ -14,15 +14,16 @@
 //! Example: below `rt`, a reservation on CPU 0, `set audio budget=3ms` is the step "edge 2 has the parameters 3ms, 10ms, 10ms".
 
 use super::edit::{Edit, Keys};
-use super::editor::own_key;
+use super::editor::{own_key, JOB_DEADLINE, NO_DEADLINE};
 use crate::build::Ids;
-use crate::change::difference::{below as below_in_words, edge_name, on, steps, Difference, Verb};
+use crate::change::difference::{below as below_in_words, deadlines, edge_name, on, steps, Difference, Verb};
 use crate::model::any_cpu::{Placer, Standing, Unit};
 use crate::model::for_each::text_name;
 use crate::model::{Child, Edge, MatchEntry, Matcher, Node, Plan, Task, NODE_PARAMS};
 use crate::policies::{self, PolicyRecord, KERNEL};
 use crate::resolve::params::with_keys;
 use crate::text::source::Spot;
+use crate::text::units::parse_time;
 use tierce_policy::Cpus;
 
 /// What changes.
@@ -34,6 +35,8 @@ pub enum Step {
         edge: usize,
         /// As it is from now on.
         to: Edge,
+        /// Relative deadline of its jobs from now on, if its child is a task that says one itself.
+        job_deadline_ns: Option<u64>,
     },
     /// A node comes; its index will be the last one.
     Node {
@@ -125,17 +128,27 @@ impl Plan {
         let is_meant = under.is_none_or(|under| under == parent.base) && self.is_a_table(is.spot);
         // A priority may not come above a preemption threshold.
         let has_threshold = matches!(child, Child::Task(task) if self.tasks[task].threshold().is_some());
-        if keys.is_empty()
+        let own_ns = match child {
+            Child::Task(task) => self.tasks[task].job_deadline_ns,
+            // That is for its threads.
+            _ if keys.iter().any(|(key, _)| key == JOB_DEADLINE) => return None,
+            _ => None,
+        };
+        let (keys, job_deadline_ns) = with_deadline(keys, own_ns)?;
+        let says_deadline = job_deadline_ns != own_ns;
+        let may_say = !says_deadline || self.may_say_deadline(child, is);
+        if keys.is_empty() && !says_deadline
             || has_threshold
             || !is_meant
+            || !may_say
             || !keys.iter().all(|(key, text)| is_of_edge(key) && is_plain(text))
         {
             return None;
         }
         let old = Some((&is.params, is.given));
-        let (params, given) = with_keys(&self.defaults, policy, &policy.edge_params, old, keys)?;
+        let (params, given) = with_keys(&self.defaults, policy, &policy.edge_params, old, &keys)?;
         let to = Edge { params, given, ..is.clone() };
-        self.is_usual(&to).then_some(Step::Numbers { edge, to })
+        self.is_usual(&to).then_some(Step::Numbers { edge, to, job_deadline_ns })
     }
 
     fn new_node(
@@ -189,7 +202,8 @@ impl Plan {
         let [(key, tid)] = &who[..] else { return None };
         let tid = (key == "tid" && tid.bytes().all(|byte| byte.is_ascii_digit())).then_some(tid)?;
         let tid: u32 = tid.parse().ok()?;
-        let Below { parent, placed, affinity, keys } = self.below(under, cpus, keys)?;
+        let (keys, job_deadline_ns) = with_deadline(keys, None)?;
+        let Below { parent, placed, affinity, keys } = self.below(under, cpus, &keys)?;
         let source = self.entries.first().map_or(0, |entry| entry.spot.source);
         let can_be = self.is_free(name)
             && self.can_be_first(source)
@@ -197,8 +211,12 @@ impl Plan {
             && self.has_room();
         let edge = self.new_edge(parent, Child::Task(self.tasks.len()), &keys, source).filter(|_| can_be)?;
         let edge = Edge { placed, ..edge };
+        if job_deadline_ns.is_some() && !self.may_say_deadline(edge.child, &edge) {
+            return None;
+        }
         let spot = unwritten(source);
-        let task = Task { name: name.into(), set: None, load: None, affinity, needs: Vec::new(), spot };
+        let (name, needs) = (name.into(), Vec::new());
+        let task = Task { name, set: None, load: None, affinity, job_deadline_ns, needs, spot };
         let any = [Matcher { tid: Some(tid), ..Matcher::default() }].into();
         let entry =
             MatchEntry { target: Child::Task(self.tasks.len()), any, trusts_names: false, copy: None, spot };
@@ -226,6 +244,9 @@ impl Plan {
         } else {
             self.new_edge(parent, child, keys, is.spot.source)?
         };
+        if self.tasks[task].job_deadline_ns.is_some() && !self.may_say_deadline(child, &to) {
+            return None;
+        }
         self.is_usual(&to).then_some(Step::Move { edge, to })
     }
 
@@ -245,7 +266,13 @@ impl Plan {
     /// Take the step: it was made for the plan as it is.
     pub fn take(&mut self, step: Step) {
         match step {
-            Step::Numbers { edge, to } | Step::Move { edge, to } => self.edges[edge] = to,
+            Step::Numbers { edge, to, job_deadline_ns } => {
+                if let Child::Task(task) = to.child {
+                    self.tasks[task].job_deadline_ns = job_deadline_ns;
+                }
+                self.edges[edge] = to;
+            }
+            Step::Move { edge, to } => self.edges[edge] = to,
             Step::Node { node, edge } => {
                 self.nodes.push(node);
                 self.edges.push(edge);
@@ -466,6 +493,16 @@ impl Plan {
             && !self.edges.iter().chain(self.sets.iter().flat_map(|set| set.ways().flatten())).any(firm)
     }
 
+    /// The child of that edge may have a `job_deadline`: it is a task without a load, and its parent has no order by deadlines.
+    fn may_say_deadline(&self, child: Child, edge: &Edge) -> bool {
+        let has_load = match child {
+            Child::Task(task) => self.tasks.get(task).is_some_and(|task| task.load.is_some()),
+            _ => return false,
+        };
+        let parent = policies::by_number(self.nodes[edge.parent].policy);
+        !has_load && parent.is_some_and(|policy| !policy.heeds_deadlines)
+    }
+
     /// Nothing has this name, and something may have it.
     fn is_free(&self, name: &str) -> bool {
         let mut bytes = name.bytes();
@@ -567,6 +604,17 @@ impl Ids {
     }
 }
 
+/// The keys without `job_deadline`, and what it is with them. `None`: it is no time.
+fn with_deadline(keys: &Keys, is_ns: Option<u64>) -> Option<(Keys, Option<u64>)> {
+    let (own, keys): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| key == JOB_DEADLINE);
+    let deadline_ns = match own.last() {
+        None => is_ns,
+        Some((_, text)) if text == NO_DEADLINE => None,
+        Some((_, text)) => Some(parse_time(text).ok().filter(|ns| *ns > 0 && is_plain(text))?),
+    };
+    Some((keys, deadline_ns))
+}
+
 /// A value that a plan's text has without escapes.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+ ".contains(&byte);
@@ -600,13 +648,17 @@ impl Step {
     pub fn differences(&self, plan: &Plan) -> Vec<Difference> {
         let one = |verb, part, detail| vec![Difference { verb, part, detail }];
         match self {
-            Step::Numbers { edge, to } => {
+            Step::Numbers { edge, to, job_deadline_ns } => {
                 let (from, policy) = (&plan.edges[*edge], policies::by_number(plan.nodes[to.parent].policy));
                 let detail = steps(policy.map(|policy| &policy.edge_params[..]), from.params, to.params);
-                if detail.is_empty() {
-                    return Vec::new();
+                let mut list = one(Verb::Changed, edge_name(plan, from), detail);
+                if let Child::Task(task) = to.child {
+                    let task = &plan.tasks[task];
+                    let jobs = deadlines([task.job_deadline_ns, *job_deadline_ns]);
+                    list.extend(one(Verb::Changed, format!("task {}", task.name), jobs));
                 }
-                one(Verb::Changed, edge_name(plan, from), detail)
+                list.retain(|difference| !difference.detail.is_empty());
+                list
             }
             Step::Node { node, edge } => {
                 one(Verb::Added, format!("node {}", node.name), node_detail(plan, node, &[edge]))
@@ -631,7 +683,7 @@ impl Step {
     /// Edges below a node, when the step is taken.
     pub fn below<'s>(&'s self, plan: &'s Plan, node: usize) -> impl Iterator<Item = &'s Edge> {
         let (new, old) = match self {
-            Step::Numbers { edge, to } | Step::Move { edge, to } => (Some(to), Some(*edge)),
+            Step::Numbers { edge, to, .. } | Step::Move { edge, to } => (Some(to), Some(*edge)),
             Step::Node { edge, .. } | Step::Task { edge, .. } => (Some(edge), None),
             Step::Gone { edge, .. } => (None, Some(*edge)),
         };

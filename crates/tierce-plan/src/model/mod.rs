@@ -323,6 +323,8 @@ pub struct Task {
     pub load: Option<Load>,
     /// CPUs it may run on, a bit each; `None`: all.
     pub affinity: Option<Cpus>,
+    /// `job_deadline`: relative deadline of the jobs of its thread, in a live run. A load has its own.
+    pub job_deadline_ns: Option<u64>,
     /// Guarantees that the task asks for; their form is known to be right.
     pub needs: Vec<Need>,
     /// Where it is defined.
@@ -344,6 +346,8 @@ pub struct TaskSet {
     pub load: Option<Load>,
     /// CPUs the members may run on, a bit each; `None`: all.
     pub affinity: Option<Cpus>,
+    /// `job_deadline`: relative deadline of the jobs of each member, in a live run.
+    pub job_deadline_ns: Option<u64>,
     /// Guarantees of each member.
     pub needs: Vec<Need>,
     /// Where it is defined.

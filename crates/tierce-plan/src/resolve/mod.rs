@@ -6,6 +6,7 @@ pub mod documents;
 mod edges;
 mod first_replica;
 mod for_each;
+mod job_deadlines;
 mod load;
 mod locks;
 mod machine;

@@ -29,6 +29,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     firm(plan, &mut faults);
     super::locks::faults(plan, &shape, &mut faults);
     super::regions::faults(plan, &shape, &mut faults);
+    super::job_deadlines::faults(plan, &mut faults);
     faults
 }
 

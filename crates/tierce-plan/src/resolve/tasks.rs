@@ -25,6 +25,7 @@ struct Leaf<'v> {
     load: Option<&'v Value>,
     needs: Vec<Need>,
     affinity: Option<Cpus>,
+    job_deadline_ns: Option<u64>,
     under: Option<&'v Value>,
     matches: Option<&'v Value>,
     trusts_names: bool,
@@ -34,7 +35,8 @@ impl Resolver {
     pub(super) fn task(&mut self, item: &Item) {
         let owner = format!("task `{}`", item.key.text);
         let mut fields = Fields::new(&owner, item.table);
-        let Leaf { load, needs, affinity, under, matches, trusts_names } = self.leaf(&owner, &mut fields);
+        let leaf = self.leaf(&owner, &mut fields);
+        let Leaf { load, needs, affinity, job_deadline_ns, under, matches, trusts_names } = leaf;
         let child = Child::Task(self.plan.tasks.len());
         if under.is_none() && fields.is_misspelt("under") {
             self.broken.push(child);
@@ -46,7 +48,7 @@ impl Resolver {
             self.unread.push(self.plan.tasks.len());
         }
         let (name, spot) = (item.key.text.clone(), item.key.spot);
-        self.plan.tasks.push(Task { name, set: None, load, affinity, needs, spot });
+        self.plan.tasks.push(Task { name, set: None, load, affinity, job_deadline_ns, needs, spot });
         if let Some(value) = under {
             self.under(&owner, &item.key.text, value, &Below::leaf(&[(child, None)], affinity));
         }
@@ -63,7 +65,8 @@ impl Resolver {
         });
         let (under, matches) = (fields.take("under"), fields.take("match"));
         let trusts_names = matching::trust(owner, fields, &mut self.collector);
-        Leaf { load, needs, affinity, under, matches, trusts_names }
+        let job_deadline_ns = fields.duration("job_deadline", &mut self.collector);
+        Leaf { load, needs, affinity, job_deadline_ns, under, matches, trusts_names }
     }
 
     fn load(&mut self, owner: &str, value: &Value) -> Option<Load> {
@@ -107,7 +110,7 @@ impl Resolver {
         let leaf = self.leaf(&owner, &mut fields);
         fields.finish(&mut self.collector);
         let members = self.members(&owner, count, csv, &leaf);
-        let Leaf { load, needs, affinity, under, matches, trusts_names } = leaf;
+        let Leaf { load, needs, affinity, job_deadline_ns, under, matches, trusts_names } = leaf;
         // The set itself: what a member looks like that no row describes.
         let load = load.and_then(|value| self.load(&owner, value));
         let child = Child::Set(self.plan.sets.len());
@@ -118,7 +121,17 @@ impl Resolver {
         };
         let (name, spot, first) = (item.key.text.clone(), item.key.spot, self.plan.tasks.len());
         let (under, elsewhere) = (ways.first(), Vec::new());
-        let mut set = TaskSet { name, members: first..first, elsewhere, under, load, affinity, needs, spot };
+        let mut set = TaskSet {
+            name,
+            members: first..first,
+            elsewhere,
+            under,
+            load,
+            affinity,
+            job_deadline_ns,
+            needs,
+            spot,
+        };
         match members {
             Members::Alike(count) => self.alike(&owner, &set, count, &ways),
             Members::Rows(rows) => self.by_rows(&owner, &set, &rows),
@@ -199,6 +212,7 @@ impl Resolver {
             set: Some(self.plan.sets.len()),
             load,
             affinity: set.affinity,
+            job_deadline_ns: None,
             needs: set.needs.clone(),
             spot: set.spot,
         });

@@ -104,7 +104,7 @@ impl Live {
     }
 
     fn step_numbers(&mut self, step: Step) -> bool {
-        let Step::Numbers { edge, to } = &step else { return false };
+        let Step::Numbers { edge, to, .. } = &step else { return false };
         let (id, child, is_same) =
             (self.ids.edges[*edge], to.child, self.plan.edges[*edge].params == to.params);
         if id == 0 || !is_same && Control::set(self, id, to.params).is_err() {

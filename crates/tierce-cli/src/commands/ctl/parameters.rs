@@ -33,11 +33,16 @@ pub fn on(text: &str) -> Result<Keys, String> {
 }
 
 /// Keys of nodes and edges that belong to no policy.
-const OTHER_KEYS: [(&str, &str, &str); 5] = [
+const OTHER_KEYS: [(&str, &str, &str); 6] = [
     ("concurrency", "NUMBER", "CPUs that may run the node at once"),
     ("spread", "true|false", "of the node: a replica on each CPU, between which the tasks below it move"),
     ("rank", "NUMBER", "of the edge: which CPU gets a child that several want to run; larger wins"),
     ("when", "spent", "of the edge: used only while every other edge of the child has no budget left"),
+    (
+        "job_deadline",
+        "TIME|none",
+        "of a task, or of the threads of a set or node: jobs that end later are counted as missed",
+    ),
     ("cpu", "NUMBER|any", "of the edge: which replica of the parent; any: one where there is room"),
 ];
 
