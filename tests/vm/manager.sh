@@ -151,6 +151,41 @@ mkdir -p "$inner" /sys/fs/cgroup/vs1/shop/a /sys/fs/cgroup/user.slice/machine-my
 	ask not-the-container bob --match comm=web4 --budget 100us --period 10ms --owner container:my-shop
 )
 ask not-the-container-either bob --list
+# Jobs that take longer than their owner has asked for: she is told, a rule hears of it, and `status` counts.
+su alice -c 'exec tierce job --name late --period 50ms --work 3ms --for 300s' >/dev/null &
+job=$! meters="$meters $!" late=
+finds_late() {
+	late=$(grep -lx late /proc/$job/task/*/comm | cut -d/ -f5)
+	[ "$late" ]
+}
+awaits finds_late
+su alice -c 'exec tierce request --watch --json' >/out/late.told &
+watchers=$!
+tierce request --watch --json >/out/late.heard &
+watchers="$watchers $!"
+sleep 0.3
+ask late alice --thread "$late" --budget 1ms --period 10ms --deadline 5ms
+late_id=$(grep -o '"id":[0-9]*' /out/late.said | head -n 1 | cut -d: -f2)
+awaits grep -q deadline_missed /out/late.told
+awaits grep -q 'jobs missed 5000 us' /out/late.heard
+# shellcheck disable=SC2086 # a list
+kill $watchers
+say late-told "[$(awk 'NR > 1 { printf "," } { printf "%s", $0 }' /out/late.told)]"
+say late-heard "[$(grep 'jobs missed' /out/late.heard | head -n 1)]"
+say late-status "$(tierce status --json | tr -d '\n')"
+tierce status >/out/late-status.txt
+# Another deadline for the same thread, which it meets; it outlives the manager.
+ask late-longer alice --change "$late_id" --budget 1ms --period 10ms --deadline 10s
+say late-longer-status "$(tierce status --json | tr -d '\n')"
+kill -9 "$manager"
+wait "$manager"
+manager
+sleep 0.5
+ask late-again alice --list
+say late-again-status "$(tierce status --json | tr -d '\n')"
+ask late-none alice --change "$late_id" --budget 1ms --period 10ms
+say late-none-status "$(tierce status --json | tr -d '\n')"
+ask late-zero alice --change "$late_id" --budget 1ms --period 10ms --deadline 0ms
 # Rules as they are configured now; those that cannot be read change nothing.
 printf '\n[[rule]]\nname = "no-such-rule"\n' >>manager-rules.toml
 kill -HUP "$manager"

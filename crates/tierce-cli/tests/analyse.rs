@@ -374,7 +374,7 @@ fn jobs_that_suspend_themselves() {
         assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![3, 4], &false.into()), "{policy}");
         assert!(value["remarks"][0].as_str().unwrap().starts_with("With suspension the results are bounds"));
     }
-    // On any of two CPUs, too; as work the first set needs 2.0 of them, and the second one is `la`'s alone.
+    // On any of two CPUs, too; as work the set needs 2.0 of them.
     let several = Table::new("suspension-2", "name,work,period,suspension\na,2,10,6\nb,2,10,6\nc,4,10,\n");
     for (policy, expected) in [("edf", [10, 10, 6]), ("dm", [8, 8, 8])] {
         let value = several.json(&["--policy", policy, "--cpus", "2"], 0);

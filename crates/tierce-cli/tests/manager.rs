@@ -225,7 +225,8 @@ fn share(before: &Value, after: &Value, parent: &str, tid: u64) -> u64 {
 /// Users get what fits, the more important goes first after a notice, and what was granted outlives the manager and the loader.
 #[test]
 fn users_ask_and_get_what_they_are_promised() {
-    let boot = Boot::of("manager.sh", 1, &["manager.toml", "manager-rules.toml", "endless.rhai"], &[]);
+    let files = ["manager.toml", "manager-rules.toml", "endless.rhai", "missed.rhai"];
+    let boot = Boot::of("manager.sh", 1, &files, &[]);
     let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
     let tid = |name: &str| got("threads")[name].as_u64().unwrap();
     let near = |scenario: &str, parent: &str, name: &str, wanted: u64| {
@@ -390,6 +391,50 @@ fn users_ask_and_get_what_they_are_promised() {
     answered("not-its-unit", 2, "", "asker_must_act_for_the_owner");
     answered("not-the-container", 2, "", "asker_must_act_for_the_owner");
     // Rules that cannot be read change nothing; others are in force at once.
+
+    // Who asks for a deadline is told of jobs that miss it, a rule hears of them, and they are counted.
+    answered("late", 0, "granted", "");
+    let mode =
+        |scenario: &str, request: &str| got(scenario).pointer(request).unwrap()["granted"]["mode"].clone();
+    assert_eq!(mode("late", "/said/answer/about")["deadline"], "5ms");
+    let late = &got("late")["said"]["answer"]["about"];
+    let (id, name) = (&late["id"], &late["granted"]["name"]);
+    let news = got("late-told").as_array().unwrap().iter().map(|line| &line["event"]);
+    let missed: Vec<_> = news.filter(|event| event["what"] == "deadline_missed").collect();
+    assert!(
+        !missed.is_empty() && missed.iter().all(|event| event["id"] == *id && event["part"] == *name),
+        "{missed:?}"
+    );
+    assert_eq!(missed[0]["to"], "user:1001");
+    let heard =
+        got("late-heard")[0]["event"]["text"].as_str().unwrap_or_else(|| panic!("{}", log())).to_string();
+    println!("{}\n{heard}", missed[0]["text"]);
+    assert!(heard.starts_with(&format!("missed: request {id} of user:1001: ")), "{heard}");
+    // The thread in `status`: deadline in ns, misses that were counted.
+    let counted = |scenario: &str| {
+        let threads = got(scenario)["threads"].as_array().unwrap();
+        let its = threads
+            .iter()
+            .find(|thread| thread["name"] == *name)
+            .unwrap_or_else(|| panic!("{scenario}: {threads:?}"));
+        (its["deadline_ns"].as_u64(), its["misses"].as_u64())
+    };
+    let (deadline_ns, misses) = counted("late-status");
+    assert!(deadline_ns == Some(5_000_000) && misses > Some(0), "{misses:?}");
+    answered("late-longer", 0, "granted", "");
+    let (deadline_ns, before) = counted("late-longer-status");
+    assert_eq!(deadline_ns, Some(10_000_000_000));
+    let again = got("late-again")["said"]["answer"]["requests"].as_array().unwrap();
+    let again = again.iter().find(|request| request["id"] == *id).unwrap_or_else(|| panic!("{again:?}"));
+    assert_eq!(again["granted"]["mode"]["deadline"], "10s");
+    // One job had its deadline before that, at most.
+    let (deadline_ns, after) = counted("late-again-status");
+    assert_eq!(deadline_ns, Some(10_000_000_000));
+    assert!(after >= before && after <= before.map(|misses| misses + 1), "{before:?}, {after:?}");
+    answered("late-none", 0, "granted", "");
+    assert_eq!(counted("late-none-status").0, None);
+    assert_eq!(got("late-zero")["code"], 2);
+
     answered("before-reload", 0, "granted", "");
     answered("after-reload", 1, "refused", "limit_per_user");
     let manager = std::fs::read_to_string(boot.out.join("manager.err")).unwrap();
