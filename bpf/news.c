@@ -19,7 +19,7 @@ static inline void tell_cpu(u32 cpu)
 	if (item)
 		bpf_ringbuf_submit(item, BPF_RB_NO_WAKEUP);
 }
-static inline bool tell_thread_of(u32 kind, struct task_struct *p, u32 policy, u32 from, u32 leaf)
+OWN_FRAME bool tell_thread_of(u32 kind, struct task_struct *p, u32 policy, u32 from, u32 leaf)
 {
 	struct tierce_news *item = news_of(kind, p->pid);
 	if (item) {

@@ -27,6 +27,8 @@
 
 /* weak: never inlined or specialised across calls, so the verifier looks at each function once, arguments unknown */
 #define TIERCE_FN __attribute__((noinline, weak))
+/* not inlined either, but looked at with the arguments of each call: pointers to threads are passed so */
+#define OWN_FRAME static __attribute__((noinline))
 /* the rest is inlined: at most 8 frames, and a frame costs more than it saves */
 #define inline inline __attribute__((always_inline))
 #define PORT_FLAT static inline

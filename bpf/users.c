@@ -4,7 +4,7 @@
 /* Who answers for a thread: its user. In user namespaces a user has many numbers; there it is who made the outermost of them, unless
  * that is root. */
 #define NAMESPACES 33 /* of which one can lie inside another */
-static inline u32 user_of(const struct task_struct *p)
+OWN_FRAME u32 user_of(const struct task_struct *p)
 {
 	const struct cred *cred = BPF_CORE_READ(p, real_cred);
 	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);

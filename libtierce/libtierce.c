@@ -346,11 +346,10 @@ static int ask_modes(struct tierce *own, const char *what, const struct tierce_m
 		snprintf(deadline, sizeof deadline, "\"deadline\":\"%lluns\",", (unsigned long long)own->wanted_ns);
 	length = snprintf(request, sizeof request, "{\"version\":1,%s,\"modes\":[", what);
 	for (const struct tierce_mode *mode = modes; mode < modes + count; mode++) {
-		length +=
-		    snprintf(request + length, sizeof request - (size_t)length,
-			     "%s{\"budget\":\"%lluns\",\"period\":\"%lluns\",%s\"value\":%lld}", mode == modes ? "" : ",",
-			     (unsigned long long)mode->budget_ns, (unsigned long long)mode->period_ns, deadline,
-			     (long long)mode->value);
+		length += snprintf(request + length, sizeof request - (size_t)length,
+				   "%s{\"budget\":\"%lluns\",\"period\":\"%lluns\",%s\"value\":%lld}", mode == modes ? "" : ",",
+				   (unsigned long long)mode->budget_ns, (unsigned long long)mode->period_ns, deadline,
+				   (long long)mode->value);
 		best = mode->value > best->value ? mode : best;
 	}
 	snprintf(request + length, sizeof request - (size_t)length, "]}\n");
