@@ -139,6 +139,13 @@ fn taken(trace: &Trace, gaps: &[&Value]) -> Vec<(u64, u64)> {
             taken.push(*it);
         }
     }
+    taken.sort_unstable();
+    // One begins where another ends: that is one.
+    taken.dedup_by(|next, one| {
+        let follows = next.0 <= one.1 + 100_000;
+        one.1 = if follows { one.1.max(next.1) } else { one.1 };
+        follows
+    });
     taken
 }
 
