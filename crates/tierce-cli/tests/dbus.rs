@@ -494,7 +494,7 @@ fn a_user_asks_over_the_bus_and_is_told() {
     for name in ["org.tierce.Manager1.conf", "org.tierce.RealtimeKit1.conf"] {
         vm.arg("--file").arg(format!("../../dist/{name}:/etc/dbus-1/system.d/{name}"));
     }
-    for file in ["lib.sh", "manager.toml", "manager-rules.toml", "endless.rhai"] {
+    for file in ["lib.sh", "manager.toml", "manager-rules.toml", "endless.rhai", "missed.rhai"] {
         vm.args(["--file", file]);
     }
     vm.arg("--file").arg(format!("{}:/guest/clients", std::env::current_exe().unwrap().display()));
