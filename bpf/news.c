@@ -43,7 +43,8 @@ static inline int tell_thread(u32 kind, struct task_struct *p)
 {
 	return tell_thread_as(kind, p, p->policy, 0);
 }
-/* Something that can change again and again: the loader is told once, until it looks at the thread. So no thread fills the ring. */
+/* Something that can change again and again: the loader is told once, until it looks at the thread. So no thread
+ * with a leaf fills the ring. */
 static inline int tell_change(u32 kind, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
