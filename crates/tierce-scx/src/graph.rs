@@ -1,11 +1,11 @@
 //! The graph in force as it is now: its parts by name, with what the kernel side has counted for each.
 
-use crate::live::{now_ns, Live};
+use crate::live::{now_ns, Jobs, Live};
 use crate::moment::Moment;
 use crate::threads::{self, Proc};
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 use std::collections::{HashMap, HashSet};
-use tierce_plan::show_time;
+use tierce_plan::{show_time, Matcher};
 use tierce_policy::{policies, raw, Param, PolicyRecord, TASK};
 use tierce_trace::promise::Promise;
 
@@ -82,6 +82,32 @@ impl Live {
         })
     }
 
+    /// Bound threads that exist, below parts whose names begin so.
+    pub fn threads(&self, names_begin: &str) -> Vec<Value> {
+        let mut shown: HashMap<*const Matcher, String> = HashMap::new(); // thousands of threads match by a few
+        let wanted = |(tid, name): &(u32, &str)| name.starts_with(names_begin) && threads::exists(*tid);
+        let thread = |(tid, name): (u32, &str)| {
+            let by = self.matched_by(tid);
+            let by = by.map(|by| &**shown.entry(by).or_insert_with(|| by.to_string()));
+            self.bound_thread(tid, name, by)
+        };
+        self.bound().into_iter().filter(wanted).map(thread).collect()
+    }
+
+    /// A bound thread: below which part, what made it match, and its jobs as the kernel side counts them, once it is where it belongs.
+    pub fn bound_thread(&self, tid: u32, name: &str, by: Option<&str>) -> Value {
+        let mut thread = json!({ "tid": tid, "name": name, "by": by });
+        if let Some(Jobs { begun, misses, deadline_ns }) = self.jobs(tid) {
+            thread["jobs"] = begun.into();
+            thread["misses"] = misses.into();
+            thread["deadline_ns"] = deadline_ns.into();
+        }
+        if let Some(class) = self.class_before(tid) {
+            thread["class"] = class.to_string().into();
+        }
+        thread
+    }
+
     /// A row for each edge with a budget, or to which something else was promised: of nodes, then of tasks and of threads of sets; of
     /// those whose names begin so. With `all_edges`: every edge of these, whatever was promised to it.
     pub fn promises(&self, names_begin: &str, all_edges: bool) -> Vec<Value> {
@@ -99,23 +125,23 @@ impl Live {
             (self.kernel().leaf(leaf).pid == tid).then_some((leaf, name, Some(tid)))
         });
         let all = nodes.chain(tasks).chain(threads).filter(|(_, name, _)| name.starts_with(names_begin));
+        let (moment, names) = (&moment, &names);
         let rows = all.flat_map(|(id, name, tid)| {
-            let jobs = tid.and_then(|tid| self.jobs(tid)).filter(|jobs| jobs.deadline_ns.is_some());
-            let misses = jobs.map(|jobs| jobs.misses);
-            moment.under(id, &names).into_iter().filter_map(move |edge| {
-                let (budget, promise) = (&edge["params"]["budget_ns"], &edge["promise"]);
-                (all_edges || !budget.is_null() || !promise.is_null()).then(|| {
-                    json!({
-                        "name": name,
-                        "tid": tid,
-                        "parent": edge["parent"],
-                        "budget_ns": budget,
-                        "period_ns": edge["params"]["period_ns"],
-                        "supply_ns": edge["supply_ns"],
-                        "throttles": edge["throttles"],
-                        "misses": misses,
-                        "promise": promise,
-                    })
+            // Of thousands of threads hardly one has such an edge.
+            let edges = moment.edges_above(id).filter(move |(_, edge)| all_edges || moment.is_promised(edge));
+            edges.map(move |(_, edge)| {
+                let jobs = tid.and_then(|tid| self.jobs(tid)).filter(|jobs| jobs.deadline_ns.is_some());
+                let above = moment.edge_as_json(edge, names);
+                json!({
+                    "name": name,
+                    "tid": tid,
+                    "parent": above["parent"],
+                    "budget_ns": above["params"]["budget_ns"],
+                    "period_ns": above["params"]["period_ns"],
+                    "supply_ns": above["supply_ns"],
+                    "throttles": above["throttles"],
+                    "misses": jobs.map(|jobs| jobs.misses),
+                    "promise": above["promise"],
                 })
             })
         });
@@ -185,25 +211,36 @@ impl Live {
 impl Moment {
     /// Edges above a node or task, for JSON.
     fn under(&self, id: u32, names: &HashMap<u32, &str>) -> Vec<Value> {
-        let mut list = Vec::new();
-        for (_, about) in self.edges_above(id) {
-            let parent =
-                names.get(&about.parent).map_or(format!("cpu{}", about.cpu), |name| name.to_string());
-            let record = policy(self.node(about.parent).kind).filter(|_| about.parent != 0);
-            list.push(json!({
-                "parent": parent,
-                "rank": about.rank,
-                "when_spent": about.flags & raw::EDGE_WHEN_SPENT != 0,
-                "params": record.map_or(Value::Object(Map::new()), |record| params(&record.edge_params, &about.param)),
-                "supply_ns": about.supply_ns,
-                "grants": about.grants,
-                "throttles": about.throttles,
-                "replenishments": about.replenishments,
-                "forgiven_ns": about.forgiven_ns,
-                "promise": Promise::of(about, self.now_ns),
-                "spent": about.flags & raw::EDGE_SPENT != 0,
-            }));
-        }
-        list
+        self.edges_above(id).map(|(_, edge)| self.edge_as_json(edge, names)).collect()
+    }
+
+    fn edge_as_json(&self, edge: &raw::Edge, names: &HashMap<u32, &str>) -> Value {
+        let parent = names.get(&edge.parent).map_or(format!("cpu{}", edge.cpu), |name| name.to_string());
+        let records = self.edge_params(edge);
+        json!({
+            "parent": parent,
+            "rank": edge.rank,
+            "when_spent": edge.flags & raw::EDGE_WHEN_SPENT != 0,
+            "params": params(records, &edge.param),
+            "supply_ns": edge.supply_ns,
+            "grants": edge.grants,
+            "throttles": edge.throttles,
+            "replenishments": edge.replenishments,
+            "forgiven_ns": edge.forgiven_ns,
+            "promise": Promise::of(edge, self.now_ns),
+            "spent": edge.flags & raw::EDGE_SPENT != 0,
+        })
+    }
+
+    /// Does it have a budget, or has anything else been promised to it?
+    fn is_promised(&self, edge: &raw::Edge) -> bool {
+        let has_budget = self.edge_params(edge).iter().any(|param| param.name == "budget");
+        has_budget || Promise::of(edge, self.now_ns).is_some()
+    }
+
+    /// What the policy above has for each child; nothing for a root.
+    fn edge_params(&self, edge: &raw::Edge) -> &'static [Param] {
+        let above = policy(self.node(edge.parent).kind).filter(|_| edge.parent != 0);
+        above.map_or(&[], |record| &record.edge_params)
     }
 }

@@ -233,6 +233,10 @@ pub struct Loaded {
     pub refusals: usize,
 }
 
+/// What tells of threads that may match something else (bpf/matching.c).
+const TELLERS: [&str; 5] =
+    ["tierce_newtask", "tierce_exec", "tierce_rename", "tierce_class", "tierce_cgroup"];
+
 /// The loaded kernel side. Fields are dropped in order: links first.
 pub struct Kernel {
     pub(crate) links: Vec<Link>,
@@ -240,6 +244,8 @@ pub struct Kernel {
     pub(crate) object: Object,
     control: c_int,
     exercise: Option<c_int>,
+    /// Programs that tell of threads.
+    tellers: Vec<c_int>,
     pub(crate) state: *const u8,
     pub(crate) side: *const u8,
     exit: *const u8,
@@ -280,10 +286,23 @@ impl Kernel {
         let (exit, _) = object.variable_address("exit_info")?;
         let control = object.program("control")?;
         let exercise = if options.exercise { Some(object.program("exercise")?) } else { None };
+        let tellers = TELLERS.iter().filter_map(|name| object.program(name).ok()).collect();
         let links = Vec::new();
         let marks = Marks::of(&options, &object)?;
-        let kernel =
-            Kernel { links, marks, object, control, exercise, state, side, exit, layout, options, loaded };
+        let kernel = Kernel {
+            links,
+            marks,
+            object,
+            control,
+            exercise,
+            tellers,
+            state,
+            side,
+            exit,
+            layout,
+            options,
+            loaded,
+        };
         kernel.begin()?;
         Ok(kernel)
     }
@@ -548,6 +567,12 @@ impl Kernel {
     /// Marks that found no room so far, and marks whose label could not be read.
     pub fn marks_lost(&self) -> [u64; 2] {
         self.marks.as_ref().map_or([0; 2], Marks::lost)
+    }
+
+    /// How often nobody was told of a thread, because another one was preempted on that CPU while the same was told of it. A user
+    /// can have that happen.
+    pub(crate) fn skipped(&self) -> u64 {
+        self.tellers.iter().map(|program| Object::skipped(*program)).sum()
     }
 
     /// Name and number of verified instructions of each program.

@@ -302,6 +302,20 @@ impl Object {
         }
     }
 
+    /// How often the kernel did not run a loaded program, because it was running already on that CPU: a thread that was preempted
+    /// in it still is.
+    pub fn skipped(program: c_int) -> u64 {
+        // SAFETY: the structure is as long as is said; plain data, for which zeros are valid.
+        unsafe {
+            let mut info: sys::bpf_prog_info = zeroed();
+            let mut length = size_of::<sys::bpf_prog_info>() as u32;
+            match sys::bpf_prog_get_info_by_fd(program, &mut info, &mut length) {
+                0 => info.recursion_misses,
+                _ => 0,
+            }
+        }
+    }
+
     /// The descriptor of a loaded program.
     pub fn program(&self, name: &str) -> Result<c_int> {
         let text = CString::new(name)?;

@@ -113,10 +113,15 @@ impl Proc {
         Proc(folder.into())
     }
 
+    /// All processes there are now.
+    pub fn processes(&self) -> Vec<u32> {
+        numbers(&self.0)
+    }
+
     /// All thread ids there are now, ascending.
     pub fn ids(&self) -> Vec<u32> {
         let task = |pid: u32| numbers(&self.0.join(pid.to_string()).join("task"));
-        let mut list: Vec<u32> = numbers(&self.0).into_iter().flat_map(task).collect();
+        let mut list: Vec<u32> = self.processes().into_iter().flat_map(task).collect();
         list.sort_unstable();
         list.dedup();
         list
@@ -291,6 +296,11 @@ pub fn allowed_if_ruled(tid: u32) -> Option<Cpus> {
 /// What a plan can match of a thread; `None`: it is gone.
 pub fn look(tid: u32) -> Option<Thread> {
     Proc::default().look(tid).map(|live| live.thread)
+}
+
+/// Whose it is, as /proc says: of a program that has set its user, root's.
+pub(crate) fn user_of(tid: u32) -> Option<u32> {
+    fs::metadata(format!("/proc/{tid}")).ok().map(|folder| folder.uid())
 }
 
 /// Whether it is there.

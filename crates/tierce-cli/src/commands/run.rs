@@ -32,10 +32,10 @@ use tierce_scx::checksums::Checksums;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, LOCK_WAITS, MARKS, MEASURED, STATS};
-use tierce_scx::live::{Jobs, LeftOut, Live};
+use tierce_scx::live::{LeftOut, Live};
 use tierce_scx::notify::notify;
 use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
-use tierce_scx::threads::{self, Proc};
+use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::{Report, TraceHeader};
 use unkept::Unkept;
@@ -426,8 +426,6 @@ fn matched(LeftOut { tid, comm, target, by, why }: &LeftOut) -> Value {
 /// edges to which nothing was promised.
 fn status(live: &Live, service: &Service, names_begin: &str, all_edges: bool) -> Value {
     let (left_out, times) = live.left_out();
-    let wanted = |(tid, name): &(u32, &str)| name.starts_with(names_begin) && threads::exists(*tid);
-    let there = live.bound().into_iter().filter(wanted);
     let copy = |(node, by, whose): (String, By, String)| json!({ "node": node, by.name(): whose });
     json!({
         "plan": live.plan().name,
@@ -435,28 +433,13 @@ fn status(live: &Live, service: &Service, names_begin: &str, all_edges: bool) ->
         "pid": std::process::id(),
         "cpus": live.kernel().options().cpus,
         "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
-        "threads": there.map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
+        "threads": live.threads(names_begin),
         "promises": live.promises(names_begin, all_edges),
         "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
         "left_out": left_out.into_iter().map(matched).collect::<Vec<_>>(),
         "match_left_out": times,
         "lock_waits": live.lock_waits(),
     })
-}
-
-/// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.
-fn thread(live: &Live, tid: u32, name: &str) -> Value {
-    let by = live.matched_by(tid);
-    let mut thread = match live.jobs(tid) {
-        Some(Jobs { begun, misses, deadline_ns }) => {
-            json!({ "tid": tid, "name": name, "by": by, "jobs": begun, "misses": misses, "deadline_ns": deadline_ns })
-        }
-        None => json!({ "tid": tid, "name": name, "by": by }),
-    };
-    if let Some(class) = live.class_before(tid) {
-        thread["class"] = class.to_string().into();
-    }
-    thread
 }
 
 /// The number of the thread that is asked for.
@@ -474,7 +457,8 @@ fn jobs(live: &Live, request: &Value) -> Served {
     let tid = tid_of(request)?;
     let bound = live.bound().into_iter().find(|(bound, _)| *bound == tid && live.jobs(tid).is_some());
     let (_, name) = bound.ok_or_else(|| unbound(tid))?;
-    Ok(thread(live, tid, name))
+    let by = live.matched_by(tid).map(ToString::to_string);
+    Ok(live.bound_thread(tid, name, by.as_deref()))
 }
 
 /// A time constraint for that thread, or its end; what refuses it is the engine.

@@ -31,7 +31,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
-use tierce_plan::{By, Child, Edge, Fit, Ids, Members, Plan, Standing};
+use tierce_plan::{By, Child, Edge, Fit, Ids, Matcher, Members, Plan, Standing};
 use tierce_policy::Refusal;
 use tierce_trace::{Chains, Kind, Measure, Renumber, Source, Stats, Tally, TraceHeader};
 
@@ -138,6 +138,10 @@ pub struct Live {
     rings: [Ring; 3],
     lost: u64,
     missed: u64,
+    /// Threads of which the kernel side was not run to tell.
+    skipped: u64,
+    /// When these two are looked up again.
+    counts: Instant,
     /// More records are to be read.
     behind: bool,
     dead: u64,
@@ -218,6 +222,8 @@ impl Live {
             rings,
             lost: 0,
             missed: 0,
+            skipped: 0,
+            counts: Instant::now(),
             behind: false,
             dead: 0,
             reaped: 1,
@@ -290,9 +296,9 @@ impl Live {
     }
 
     /// By which keys and values of the plan a bound thread matches.
-    pub fn matched_by(&self, tid: u32) -> Option<String> {
+    pub fn matched_by(&self, tid: u32) -> Option<&Matcher> {
         let bound = self.bound.get(&tid)?;
-        Some(self.plan.entries[bound.entry].any.get(bound.by)?.to_string())
+        self.plan.entries[bound.entry].any.get(bound.by)
     }
 
     /// Copies of nodes that belong to a user or a cgroup that is there: the name, what it is for, and whose it is.

@@ -87,6 +87,11 @@ impl Queue {
         tids.into_iter().for_each(|tid| self.tell(user, (tid, 2), Told::Look));
     }
 
+    /// The threads of this process of a user are to be looked at.
+    pub fn look_at_process(&mut self, user: u32, pid: u32) {
+        self.tell(user, (pid, 3), Told::Process { user });
+    }
+
     /// The next to be taken in.
     pub fn next(&mut self) -> Option<(u32, Told)> {
         let user = self.turns.pop_front()?;

@@ -15,6 +15,8 @@ use tierce_trace::{Event, Seen};
 pub(super) const READ_MAX: Duration = Duration::from_micros(500);
 /// News that wait. Where there are more, all threads are looked at.
 const WAITING_MAX: usize = 1 << 16;
+/// From one look at all threads to the next.
+const LOOKS_AT_ALL: Duration = Duration::from_millis(250);
 /// How long news of threads and events wait, at most, before they are taken in.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -47,15 +49,13 @@ impl Live {
         let news = std::mem::take(&mut *self.news.borrow_mut());
         self.hear_of_children(&news);
         news.iter().for_each(|item| self.waiting.add(item));
-        let side = self.kernel.side();
-        if side.missed != self.missed || self.waiting.len() > WAITING_MAX {
-            self.missed = side.missed;
-            if self.waiting.len() > WAITING_MAX {
-                self.waiting.clear();
-                self.kernel.forget_told();
-            }
-            let lost = self.take_lost();
-            self.waiting.look(lost.into_iter().chain(Proc::default().ids()));
+        if self.waiting.len() > WAITING_MAX {
+            self.waiting.clear();
+            self.kernel.forget_told();
+            (self.missed, self.counts) = (u64::MAX, Instant::now());
+        }
+        if Instant::now() >= self.counts {
+            self.look_for_missed();
         }
         let ready = self.checksums.ready();
         self.waiting.look(ready.tids);
@@ -70,6 +70,27 @@ impl Live {
         }
         self.reap()?;
         Ok(all)
+    }
+
+    /// Were there threads of which nobody was told? Then each is looked at, by its process, in the turn of its user.
+    fn look_for_missed(&mut self) {
+        let now = Instant::now();
+        let (missed, skipped) = (self.kernel.side().missed, self.kernel.skipped());
+        if (missed, skipped) == (self.missed, self.skipped) {
+            self.counts = now + TURN;
+            return;
+        }
+        if missed != self.missed {
+            let lost = self.take_lost();
+            self.waiting.look(lost);
+        }
+        (self.missed, self.skipped) = (missed, skipped);
+        for pid in Proc::default().processes() {
+            if let Some(user) = threads::user_of(pid) {
+                self.waiting.look_at_process(user, pid);
+            }
+        }
+        self.counts = now + LOOKS_AT_ALL; // whoever causes that may go on, and it takes long
     }
 
     /// What waits, for about that long; whether that was all.
