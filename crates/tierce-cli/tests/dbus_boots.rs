@@ -1,5 +1,6 @@
 //! `tierce-manager` on D-Bus with a plan in force, in throw-away machines with Debian's dbus-daemon: a user asks over the bus (tests/vm/bus.sh);
-//! PipeWire and RealtimeKit's test client ask by themselves (tests/vm/pipewire.sh). Time is counted in instructions.
+//! PipeWire and RealtimeKit's test client ask by themselves (tests/vm/pipewire.sh); a program asks xdg-desktop-portal, outside of a sandbox
+//! and in one (tests/vm/portal.sh). Time is counted in instructions.
 
 #![expect(clippy::too_many_lines, reason = "a test tells one story")]
 
@@ -343,5 +344,141 @@ fn pipewire_asks_by_itself_and_is_never_late() {
     assert!(late("without") > 10, "the load is none: {}", log());
     assert_eq!(got["rtkit-test"], "1", "{}", log());
     assert_eq!(got["gone"]["answer"]["requests"], Value::Null, "they end with their threads: {}", log());
+    let _ = fs::remove_dir_all(&out);
+}
+
+/// What the machine runs this program for: it asks the portal for a thread of its own, and for some that it may not have. Writes what was
+/// answered into the file that `PORTAL` names, and waits until that was read; without it there is nothing to test here.
+#[test]
+fn portal_client() {
+    let Ok(file) = std::env::var("PORTAL") else { return };
+    let bus = zbus::blocking::Connection::session().unwrap();
+    let (tells, told) = channel();
+    let (ends, end) = channel::<()>();
+    let with_deadlines = std::thread::Builder::new().name("with-deadlines".into());
+    let with_deadlines = with_deadlines.spawn(move || {
+        // SAFETY: no arguments.
+        tells.send(unsafe { libc::gettid() } as u64).unwrap();
+        let _ = end.recv();
+    });
+    let (process, thread) = (u64::from(std::process::id()), told.recv().unwrap());
+    let call = |method: &str, process: u64, thread: u64, number: Variant| {
+        let (name, path) = ("org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop");
+        let interface = Some("org.freedesktop.portal.Realtime");
+        let done = match number {
+            Variant::U32(number) => {
+                bus.call_method(Some(name), path, interface, method, &(process, thread, number))
+            }
+            Variant::I32(number) => {
+                bus.call_method(Some(name), path, interface, method, &(process, thread, number))
+            }
+            _ => unreachable!(),
+        };
+        done.map_or_else(|error| error.to_string(), |_| "done".into())
+    };
+    let real_time =
+        |process, thread, priority: u32| call("MakeThreadRealtimeWithPID", process, thread, priority.into());
+    let high =
+        |process, thread, nice: i32| call("MakeThreadHighPriorityWithPID", process, thread, nice.into());
+    let mut said = serde_json::Map::new();
+    let mut say = |what: &str, answer: Value| said.insert(what.into(), answer);
+    say("thread", thread.into());
+    say("unlimited", real_time(process, thread, 10).into());
+    let limit = libc::rlimit { rlim_cur: 200_000, rlim_max: 200_000 };
+    // SAFETY: the limit outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &limit) }, 0);
+    say("realtime", real_time(process, thread, 10).into());
+    say("again", real_time(process, thread, 10).into());
+    say("priority", real_time(process, thread, 21).into());
+    say("high", high(process, process, -7).into());
+    // SAFETY: no arguments but numbers.
+    say("nice", unsafe { libc::getpriority(libc::PRIO_PROCESS, process as u32) }.into());
+    if let Ok(foreign) = std::env::var("FOREIGN") {
+        let foreign = foreign.parse().unwrap();
+        say("foreign", real_time(foreign, foreign, 10).into());
+        say("foreign-high", high(foreign, foreign, -7).into());
+        say("not-of-the-process", real_time(process, foreign, 10).into());
+    }
+    fs::write(format!("{file}.ready"), Value::Object(said).to_string()).unwrap();
+    while !Path::new(&format!("{file}.go")).exists() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(ends);
+    with_deadlines.unwrap().join().unwrap();
+}
+
+/// xdg-desktop-portal asks for threads of programs that ask it, also of one whose processes have other numbers in its sandbox: they have
+/// reservations as if they had asked by themselves, and other users' threads have none.
+#[test]
+fn programs_ask_through_the_portal() {
+    let out = std::env::temp_dir().join(format!("tierce-portal-{}", std::process::id()));
+    let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    vm.args([
+        "vm",
+        "--deterministic",
+        "--limit",
+        "25m",
+        "--kernel",
+        "7.0.13",
+        "--cpus",
+        "1",
+        "--memory",
+        "1G",
+    ]);
+    let portal = ["xdg-desktop-portal", "xdg-permission-store"].map(|name| format!("/usr/libexec/{name}"));
+    for program in ["dbus-daemon", "gdbus", &portal[0], &portal[1]] {
+        vm.args(["--program", program]);
+    }
+    for name in ["system", "session"] {
+        vm.arg("--file").arg(format!("/usr/share/dbus-1/{name}.conf:/usr/share/dbus-1/{name}.conf"));
+    }
+    for name in ["org.tierce.Manager1.conf", "org.tierce.RealtimeKit1.conf"] {
+        vm.arg("--file").arg(format!("../../dist/{name}:/etc/dbus-1/system.d/{name}"));
+    }
+    for file in ["lib.sh", "manager.toml", "pipewire-manager.toml"] {
+        vm.args(["--file", file]);
+    }
+    vm.arg("--file").arg(format!("{}:/guest/clients", std::env::current_exe().unwrap().display()));
+    vm.arg("--out").arg(&out).args(["--", "sh", "portal.sh"]).current_dir(root().join("tests/vm"));
+    let done = vm.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let log = || {
+        let file = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_default();
+        let all = ["manager.err", "plan.err", "portal.log", "plain.log", "sandbox.log"];
+        let all = all.map(|name| format!("== {name}\n{}", file(name)));
+        format!("{}\n{}\n{}", text(&done.stdout), text(&done.stderr), all.join("\n"))
+    };
+    assert!(done.status.success(), "{}", log());
+    let got = scenarios(&text(&done.stdout), &log);
+    for program in ["plain", "sandbox"] {
+        let of = |what: &str| &got[&format!("{program}{what}")];
+        let said = of("");
+        println!("{program}: thread {} is {} outside; {said}", said["thread"], of("-thread"));
+        assert_eq!(said["thread"] == *of("-thread"), program == "plain", "{}", log());
+        assert!(said["unlimited"].as_str().unwrap().contains("RLIMIT_RTTIME"), "{}", log());
+        assert_eq!((&said["realtime"], &said["again"]), (&"done".into(), &"done".into()), "{}", log());
+        assert!(said["priority"].as_str().unwrap().contains("priority 21, bound 20"), "{}", log());
+        assert_eq!((&said["high"], &said["nice"]), (&"done".into(), &(-7).into()), "{}", log());
+        // One request, for that thread, in the name of its user; the thread has its place in the plan in force.
+        let requests = of("-requests")["answer"]["requests"].as_array().unwrap();
+        assert_eq!(requests.len(), 1, "{}", log());
+        let request = &requests[0];
+        assert_eq!((&request["state"], &request["owner"]), (&"granted".into(), &"user:1001".into()));
+        assert_eq!((&request["label"], &request["thread"]), (&"realtimekit".into(), of("-thread")));
+        assert_eq!(request["granted"]["mode"]["budget"], "3ms", "{request}");
+        let threads = of("-status")["threads"].as_array().unwrap();
+        let place = threads.iter().find(|thread| thread["tid"] == *of("-thread"));
+        assert_eq!(place.unwrap_or_else(|| panic!("{threads:?}"))["name"], request["granted"]["name"]);
+        assert_eq!(got[&format!("{program}-end")], 0, "{}", log());
+        assert_eq!(of("-gone")["answer"]["requests"], Value::Null, "it ends with its thread: {}", log());
+    }
+    for (what, error) in [
+        ("foreign", "another user's"),
+        ("foreign-high", "another user's"),
+        ("not-of-the-process", "No such file or directory"),
+    ] {
+        assert!(got["plain"][what].as_str().unwrap().contains(error), "{what}: {}", log());
+    }
+    assert_eq!(got["plan-end"], serde_json::json!({ "code": 0, "state": "disabled" }), "{}", log());
     let _ = fs::remove_dir_all(&out);
 }
