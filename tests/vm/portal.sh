@@ -72,7 +72,7 @@ cat >/sandbox/enter <<-'ENTER'
 	until [ -s "$INSTANCE/bwrapinfo.json" ]; do sleep 0.1; done
 	cd /guest && exec su alice -c 'PORTAL=/tmp/sandbox exec ./clients --exact portal_client'
 ENTER
-INSTANCE=$instance unshare -p -f chroot /sandbox sh /enter >/out/sandbox.log 2>&1 &
+INSTANCE=$instance FOREIGN=$foreign unshare -p -f chroot /sandbox sh /enter >/out/sandbox.log 2>&1 &
 client=$!
 inside() {
 	inside=$(cat /proc/$client/task/$client/children)
