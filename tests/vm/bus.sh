@@ -1,6 +1,6 @@
 #!/bin/sh
 # Debian's dbus-daemon, a plan in force and the manager with a rule, one CPU, one boot: a user asks over the bus, divides a scheduler and is told
-# when root, who is more important, takes the CPU. See crates/tierce-cli/tests/dbus.rs.
+# of jobs that miss their deadline, and when root, who is more important, takes the CPU. See crates/tierce-cli/tests/dbus_boots.rs.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
@@ -15,7 +15,15 @@ tierce-manager --config manager-rules.toml --books /out/books.json 2>/out/manage
 manager=$!
 until grep -q 'answers as' /out/manager.err; do sleep 0.2; done
 
-su alice -c 'ASKS=/tmp/alice exec ./clients --exact bus_client' >/out/alice.log 2>&1 &
+# Jobs of hers that take longer than she will ask for.
+su alice -c 'exec tierce job --name late --period 50ms --work 3ms --for 3000s' >/dev/null &
+job=$! late=
+finds_late() {
+	late=$(grep -lx late /proc/$job/task/*/comm | cut -d/ -f5)
+	[ "$late" ]
+}
+awaits finds_late
+su alice -c "ASKS=/tmp/alice LATE=$late exec ./clients --exact bus_client" >/out/alice.log 2>&1 &
 client=$!
 tries=100
 until [ -e /tmp/alice.ready ] || [ $tries = 0 ]; do
@@ -41,6 +49,6 @@ say important "$(tierce request --thread "$important" --budget 9ms --period 10ms
 wait "$client"
 say client-end $?
 say client "$(cat /tmp/alice)"
-kill "$important" "$manager"
+kill "$important" "$job" "$manager"
 wait "$manager"
 finish TERM

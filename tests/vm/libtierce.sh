@@ -1,5 +1,5 @@
 #!/bin/sh
-# Programs in C that ask the manager through libtierce, one CPU, one boot. See crates/tierce-cli/tests/dbus.rs.
+# Programs in C that ask the manager through libtierce, one CPU, one boot. See crates/tierce-cli/tests/libtierce.rs.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 

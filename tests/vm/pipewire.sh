@@ -1,7 +1,7 @@
 #!/bin/sh
 # PipeWire and a program that plays, as Debian has them, beside 16 busy processes and a fork storm of another user, one CPU: first
 # under a plan with the manager, which answers as RealtimeKit and asks polkit who may, then without. What is written to /out: PipeWire's log, and a line for each
-# of its cycles. See crates/tierce-cli/tests/dbus.rs and bench/pipewire/run. SECONDS_EACH is how long each part is measured.
+# of its cycles. See crates/tierce-cli/tests/dbus_boots.rs and bench/pipewire/run. SECONDS_EACH is how long each part is measured.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 seconds=${SECONDS_EACH:-10}

@@ -189,6 +189,11 @@ fn at_times(times: &[(u64, u64)], all: u64) -> Vec<(u64, u64)> {
     times.iter().zip(next).map(|((time, work), next)| (*work, next - time)).collect()
 }
 
+/// Threads that preempt each other, with their work and period in µs; and the cases in which each of them is alone.
+const SEVERAL: [(&str, u64, u64); 3] =
+    [("audio", 2_000, 10_000), ("video", 5_000, 33_333), ("sensor", 3_000, 25_000)];
+const ALONE: [&str; 3] = ["alone-audio", "alone-video", "alone-sensor"];
+
 fn cases() -> Vec<(&'static str, String)> {
     let mut numbers = Numbers(20_261);
     let single = [(3_000, 10_000), (3_300, 10_000), (3_150, 10_000), (3_600, 10_000)];
@@ -209,20 +214,22 @@ fn cases() -> Vec<(&'static str, String)> {
         (1_500 + numbers.next(500), 4_000 + (-uniform.ln() * 16_000.0) as u64)
     });
     let aperiodic: Vec<(u64, u64)> = waits.collect();
-    let several = [
-        thread("audio", &[(2_000, 10_000)]),
-        thread("video", &[(5_000, 33_333)]),
-        thread("sensor", &[(3_000, 25_000)]),
-    ];
+    let several = SEVERAL.map(|(name, work, period)| thread(name, &[(work, period)]));
+    let alone = SEVERAL
+        .iter()
+        .zip(ALONE)
+        .map(|((name, work, period), case)| (case, rt_app(case, 4, &[thread(name, &[(*work, *period)])])));
     let running = [thread("steady", &[(2_000, 12_500)]), thread("other", &[(2_000, 17_000)])];
-    vec![
+    let mut all = vec![
         ("single", rt_app("single", 6, &[thread("single", &single)])),
         ("jitter", rt_app("jitter", 8, &[thread("jitter", &at_times(&jitter, 2_000_000))])),
         ("two-periods", rt_app("two-periods", 8, &[thread("two", &at_times(&two, 100_000))])),
         ("aperiodic", rt_app("aperiodic", 8, &[thread("aperiodic", &aperiodic)])),
         ("several", rt_app("several", 8, &several)),
         ("running", rt_app("running", -1, &running)),
-    ]
+    ];
+    all.extend(alone);
+    all
 }
 
 /// What rt-app says that a thread ran in each job, in ns, sorted.
@@ -342,14 +349,27 @@ fn judge_others(boot: &Boot) {
     assert_eq!((boot.code("aperiodic"), &thread["verdict"]), (1, &json!("aperiodic")), "{thread:#}");
     assert_eq!(thread["reservation"], Value::Null);
     println!("aperiodic: {thread}");
+}
 
-    // Several threads, which preempt each other. Some jobs fit between those of the others, and took as long as they ran.
+/// Several threads that preempt each other, beside each of them alone. How long a job of theirs took by the clock on the wall says nothing of
+/// its work; of a thread that is alone it does.
+fn judge_several(boot: &Boot) {
     assert_eq!(boot.code("several"), 0);
-    for (name, period_ns) in [("audio", 10_000_000), ("video", 33_333_000), ("sensor", 25_000_000)] {
+    for ((name, _, period_us), case) in SEVERAL.into_iter().zip(ALONE) {
+        let (alone, alone_periods) = boot.thread(case, name);
         let (thread, periods) = boot.thread("several", name);
-        assert_eq!(periods.len(), 1, "{thread:#}");
-        boot.assert_near(name, &periods[0], period_ns, ran(&boot.out, "several", name)[0]);
+        assert_eq!((boot.code(case), alone_periods.len(), periods.len()), (0, 1, 1), "{alone:#} {thread:#}");
+        let (said, took) = (p99(&ran(&boot.out, case, name)), p99(&ran(&boot.out, "several", name)));
+        boot.assert_near(case, &alone_periods[0], period_us * 1000, said);
+        boot.assert_near(name, &periods[0], period_us * 1000, said);
+        let found_alone = alone_periods[0]["work_ns"]["p99"].as_u64().unwrap();
+        boot.assert_near(name, &periods[0], alone_periods[0]["period_ns"].as_u64().unwrap(), found_alone);
+        println!(
+            "{name}: 99 % of its jobs took {took} among the others by the clock on the wall, {said} alone"
+        );
     }
+    let took = |case: &str, name: &str| p99(&ran(&boot.out, case, name));
+    assert!(took("several", "video") > took(ALONE[1], "video") * 5 / 4, "video is preempted");
 }
 
 /// A program that runs already, profiles, and what is refused.
@@ -381,9 +401,11 @@ fn judge_rest(boot: &Boot, last: &str) {
 
 #[test]
 fn known_threads_on_7_0() {
-    let (boot, _folder) = boot("7.0.13", &["single", "jitter", "two-periods", "aperiodic", "several"]);
+    let wanted = [&["single", "jitter", "two-periods", "aperiodic"][..], &ALONE, &["several"]].concat();
+    let (boot, _folder) = boot("7.0.13", &wanted);
     judge_single(&boot);
     judge_others(&boot);
+    judge_several(&boot);
     judge_rest(&boot, "video");
 }
 
