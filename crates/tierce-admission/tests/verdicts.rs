@@ -148,6 +148,8 @@ fn what_a_task_waits_for_may_be_shorter() {
         ("threshold-of-another", "threshold", None, 3, 2),
         ("locks", "sections", Some("bus"), 3_000_000, 1_700_000),
         ("spinning", "sections", Some("net"), 4_000_000, 3_000_000),
+        ("suspended", "sections", Some("net"), 4_000_000, 3_000_000),
+        ("paid", "sections", Some("bus"), 1_500_000, 1_200_000),
         ("chain-regions", "regions", None, 5_000_000, 1_500_001),
     ] {
         let path = plans().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == file));

@@ -43,7 +43,13 @@ pub(super) fn shorter(plan: &Plan, shape: &Shape, verdict: &TaskVerdict, task: u
     let spun = verdict.spinning.iter().flat_map(|found| &found.held);
     let suspended = verdict.suspended.iter().flat_map(|found| &found.held);
     let held = verdict.blocking.iter().flat_map(|found| &found.held).chain(spun).chain(suspended);
-    let users: BTreeSet<_> = held.map(|held| (held.task, held.lock)).collect();
+    let mut users: BTreeSet<_> = held.map(|held| (held.task, held.lock)).collect();
+    // Of whom nothing is known, because its budget does not cover its waits, any other user of its locks may be the one.
+    if verdict.blocking.is_none() {
+        let others = |lock| (0..plan.tasks.len()).map(move |other| (other, lock));
+        let others = plan.locks_of(task).into_iter().flat_map(others);
+        users.extend(others.filter(|(other, lock)| *other != task && plan.locks_of(*other).contains(lock)));
+    }
     let sections = users.into_iter().filter_map(|(user, lock)| sections(plan, shape, user, lock));
     let own = plan.tasks[task].threshold().and_then(|from| {
         let edge = *shape.task_parents[task].first()?;
