@@ -3,6 +3,7 @@
 
 #![expect(clippy::too_many_lines, reason = "a test tells one story")]
 
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use tierce_admission::{Above, Admission, PlanExt, Remedy, Reserved};
 use tierce_plan::{Child, Cpus, Load, Plan, Work};
@@ -45,25 +46,34 @@ fn verdicts_are_as_expected() {
 /// Each change makes the plan hold there, and one smaller by the least step does not.
 #[test]
 fn each_remedy_is_the_smallest_that_mends() {
-    let mut tried = 0;
+    let (mut tried, mut sections, mut thresholds) = (0, 0, 0);
     for path in plans() {
         let (plan, admission) = load(&path);
         for broken in admission.broken(&plan) {
             for remedy in &broken.remedies {
                 let words = format!("{}: {}", path.display(), remedy.words(&plan));
                 assert!(broken.is_mended_by(&plan, remedy), "{words}");
-                if let Remedy::Parameter { edge, at, from, to } = *remedy {
-                    let less = if to > from { to - 1 } else { to + 1 };
-                    assert!(
-                        !broken.is_mended_by(&plan, &Remedy::Parameter { edge, at, from, to: less }),
-                        "{words}"
-                    );
-                }
+                let nearer = |from, to| if to > from { to - 1 } else { to + 1 };
+                let less = match *remedy {
+                    Remedy::Parameter { edge, at, from, to } => {
+                        Some(Remedy::Parameter { edge, at, from, to: nearer(from, to) })
+                    }
+                    Remedy::Section { edge, lock, from, to } => {
+                        Some(Remedy::Section { edge, lock, from, to: nearer(from, to) })
+                    }
+                    Remedy::Threshold { edge, from, to } => {
+                        Some(Remedy::Threshold { edge, from, to: nearer(from, to) })
+                    }
+                    Remedy::Work { .. } | Remedy::Parent { .. } => None,
+                };
+                assert!(less.is_none_or(|less| !broken.is_mended_by(&plan, &less)), "{words}");
+                sections += usize::from(matches!(remedy, Remedy::Section { .. }));
+                thresholds += usize::from(matches!(remedy, Remedy::Threshold { .. }));
                 tried += 1;
             }
         }
     }
-    assert!(tried > 20, "{tried}");
+    assert!(tried > 20 && sections >= 7 && thresholds >= 2, "{tried} {sections} {thresholds}");
 }
 
 /// The plan with the work or budget that a failure's smallest reduction says.
@@ -126,6 +136,39 @@ fn the_json_names_the_edge_and_the_excess() {
         remedies.iter().any(|remedy| remedy["parameter"] == "budget" && remedy["to"] == 6_000_000),
         "{first:#}"
     );
+}
+
+/// What others do while a task waits for them: with the number that is said the whole plan holds, and with one next to it it does not.
+#[test]
+fn what_a_task_waits_for_may_be_shorter() {
+    for (file, parameter, lock, from, to) in [
+        ("regions", "regions", None, 2_000_000, 1_500_001),
+        ("no-slack", "longest_region", None, 4_000_000, 0),
+        ("thresholds", "threshold", None, 1, 2),
+        ("threshold-of-another", "threshold", None, 3, 2),
+        ("locks", "sections", Some("bus"), 3_000_000, 1_700_000),
+        ("spinning", "sections", Some("net"), 4_000_000, 3_000_000),
+        ("suspended", "sections", Some("net"), 4_000_000, 3_000_000),
+        ("paid", "sections", Some("bus"), 1_500_000, 1_200_000),
+        ("chain-regions", "regions", None, 5_000_000, 1_500_001),
+    ] {
+        let path = plans().into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == file));
+        let (plan, admission) = load(&path.unwrap());
+        let broken = admission.broken(&plan);
+        let same = |remedy: &&serde_json::Value| remedy["parameter"] == parameter;
+        let json = broken[0].to_json(&plan);
+        let said = json["remedies"].as_array().unwrap().iter().find(same).unwrap();
+        let expected = (&json!(lock), &json!(from), &json!(to));
+        assert_eq!((&said["lock"], &said["from"], &said["to"]), expected, "{file}: {json:#}");
+        let remedy = broken[0].remedies.iter().find(|remedy| said["words"] == remedy.words(&plan)).unwrap();
+        let holds = |remedy: &Remedy| remedy.apply(&plan).admit().holds;
+        let nearer = match *remedy {
+            Remedy::Section { edge, lock, from, to } => Remedy::Section { edge, lock, from, to: to + 1 },
+            Remedy::Threshold { edge, from, .. } => Remedy::Threshold { edge, from, to: from },
+            other => panic!("{file}: {other:?}"),
+        };
+        assert!(holds(remedy) && !holds(&nearer), "{file}: {}", remedy.words(&plan));
+    }
 }
 
 /// A plan too large for a search: what is computed is the smallest for the test that fails, and it is said that nothing was tried.

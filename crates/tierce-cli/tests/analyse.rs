@@ -1,39 +1,10 @@
 //! `tierce analyse` as a user calls it: verdicts, JSON, exit codes, faults.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+#[path = "common/file.rs"]
+mod file;
 
-/// A table in a file that is removed again.
-struct Table(PathBuf);
-
-impl Table {
-    fn new(name: &str, text: impl AsRef<[u8]>) -> Self {
-        let path = std::env::temp_dir().join(format!("tierce-analyse-{}-{name}.csv", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        Self(path)
-    }
-
-    fn analyse(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
-        command.arg("analyse").args(arguments).arg(&self.0).output().unwrap()
-    }
-
-    fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
-        let output = self.analyse(&[arguments, &["--json"]].concat());
-        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-}
-
-impl Drop for Table {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use file::{text, File};
+use std::process::Command;
 
 fn column(value: &serde_json::Value, name: &str) -> Vec<i64> {
     value["tasks"].as_array().unwrap().iter().map(|task| task[name].as_i64().unwrap_or(-1)).collect()
@@ -44,7 +15,7 @@ const MEDIA_PLAYER: &str =
 
 #[test]
 fn media_player_in_a_reservation() {
-    let table = Table::new("media", MEDIA_PLAYER);
+    let table = File::new("media.csv", MEDIA_PLAYER);
     for supply in ["1.5ms/6ms", "RESBS 1.5ms 6ms", "1500000 / 6000000/6ms"] {
         let value = table.json(&["--policy", "fp", "--supply", supply], 0);
         let expected = [10_000_000, 27_500_000, 64_500_000, 87_500_000, 292_500_000, 1_384_500_000];
@@ -68,14 +39,14 @@ fn media_player_in_a_reservation() {
 #[test]
 fn priorities_of_the_table() {
     let rows = "a,2,10,5\nb,2,10,7\nc,3,20,7\n";
-    let table = Table::new("priorities", format!("name,work,period,priority\n{rows}"));
+    let table = File::new("priorities.csv", format!("name,work,period,priority\n{rows}"));
     let value = table.json(&["--policy", "fp"], 0);
     assert_eq!(column(&value, "wcrt_ns"), [7, 5, 5]); // b and c wait for each other, a for both
     assert_eq!(column(&table.json(&["--policy", "dm"], 0), "wcrt_ns"), [2, 4, 7]);
-    let table = Table::new("deadlines", "name,work,period,deadline,jitter\na,3,20,7,\nb,2,20,8,5\n");
+    let table = File::new("deadlines.csv", "name,work,period,deadline,jitter\na,3,20,7,\nb,2,20,8,5\n");
     assert_eq!(table.analyse(&["--policy", "dm"]).status.code(), Some(1));
     assert_eq!(column(&table.json(&["--policy", "audsley"], 0), "wcrt_ns"), [5, 7]);
-    let table = Table::new("hopeless", "name,work,period,deadline\na,3,20,5\nb,3,20,5\n");
+    let table = File::new("hopeless.csv", "name,work,period,deadline\na,3,20,5\nb,3,20,5\n");
     assert!(text(&table.analyse(&["--policy", "audsley"]).stdout).contains("No order of fixed priorities"));
     let value = table.json(&["--policy", "edf"], 1);
     assert_eq!(
@@ -87,7 +58,7 @@ fn priorities_of_the_table() {
 
 #[test]
 fn each_task_on_one_cpu() {
-    let table = Table::new("parts", "name,work,period\na,6,10\nb,5,10\nc,4,10\nd,3,10\ne,2,10\n");
+    let table = File::new("parts.csv", "name,work,period\na,6,10\nb,5,10\nc,4,10\nd,3,10\ne,2,10\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2", "--partition", "first"], 0);
     assert_eq!(column(&value, "cpu"), [0, 1, 0, 1, 1]);
     assert_eq!((&value["scheduling"], &value["exact"]), (&"partitioned".into(), &true.into()));
@@ -110,7 +81,7 @@ fn servers_by_period() {
     let periods = [6, 7, 8, 9, 10, 11, 14, 18];
     let short = periods.iter().enumerate().map(|(server, period)| format!("s{server},1,{period}\n"));
     let rows: String = short.chain((8..16).map(|server| format!("s{server},15,125\n"))).collect();
-    let table = Table::new("exsched", format!("name,work,period\n{rows}"));
+    let table = File::new("exsched.csv", format!("name,work,period\n{rows}"));
     let value = table.json(&["--policy", "rm", "--cpus", "2", "--partition", "period"], 0);
     assert_eq!(column(&value, "cpu"), [[0; 8], [1; 8]].concat());
     assert_eq!(column(&value, "wcrt_ns"), [1, 2, 3, 4, 5, 6, 14, 18, 15, 30, 45, 60, 75, 90, 105, 120]);
@@ -120,13 +91,13 @@ fn servers_by_period() {
 
 #[test]
 fn any_cpu_for_any_task() {
-    let table = Table::new("global", "name,work,period\nheavy,9,10\na,1,10\nb,1,10\nc,1,10\n");
+    let table = File::new("global.csv", "name,work,period\nheavy,9,10\na,1,10\nb,1,10\nc,1,10\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2"], 0);
     assert_eq!(column(&value, "wcrt_ns"), [10, 3, 3, 3]);
     assert_eq!(column(&value, "slack_ns"), [0, 7, 7, 7]);
     assert_eq!((&value["scheduling"], &value["exact"]), (&"global".into(), &false.into()));
     assert_eq!(value["tasks"][0]["shown_by"], serde_json::json!(["baruah", "bcl", "rta"]));
-    let table = Table::new("dhall", "name,work,period,deadline\na,1,10,\nb,1,10,\nlong,11,11,\n");
+    let table = File::new("dhall.csv", "name,work,period,deadline\na,1,10,\nb,1,10,\nlong,11,11,\n");
     let output = table.analyse(&["--policy", "edf", "--cpus", "2"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
@@ -139,9 +110,9 @@ fn any_cpu_for_any_task() {
         assert_eq!(value["tasks"][2]["shown_by"], serde_json::json!(["rta", "rta-lc"]));
     }
     assert!(text(&table.analyse(&["--policy", "rm"]).stdout).contains("unbounded"));
-    let table = Table::new("priority", "name,work,period,priority\na,1,10,1\nb,1,10,1\nlong,11,11,2\n");
+    let table = File::new("priority.csv", "name,work,period,priority\na,1,10,1\nb,1,10,1\nlong,11,11,2\n");
     assert_eq!(column(&table.json(&["--policy", "fp", "--cpus", "2"], 0), "wcrt_ns"), [3, 3, 11]);
-    let table = Table::new("full", "name,work,period\na,9,10\nb,9,10\nc,9,10\n");
+    let table = File::new("full.csv", "name,work,period\na,9,10\nb,9,10\nc,9,10\n");
     let said = text(&table.analyse(&["--policy", "audsley", "--cpus", "2"]).stdout);
     assert!(said.contains("The demand is larger than the supply") && said.contains("No order"), "{said}");
 }
@@ -149,33 +120,33 @@ fn any_cpu_for_any_task() {
 /// Where deadlines are not shown to be met, by how much they may be missed, for deadlines of any length.
 #[test]
 fn late_by_at_most() {
-    let table = Table::new("late", "name,work,period\na,2ms,3ms\nb,2ms,3ms\nc,2ms,3ms\n");
+    let table = File::new("late.csv", "name,work,period\na,2ms,3ms\nb,2ms,3ms\nc,2ms,3ms\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
     assert_eq!(column(&value, "tardiness_ns"), [2_000_000; 3]);
     let said = text(&table.analyse(&["--policy", "edf", "--cpus", "2"]).stdout);
     assert!(said.contains("late up to  shown by") && said.contains("             2ms\n"), "{said}");
-    let table = Table::new("in-time", "name,work,period\na,1,10\nb,1,10\n");
+    let table = File::new("in-time.csv", "name,work,period\na,1,10\nb,1,10\n");
     assert_eq!(column(&table.json(&["--policy", "edf", "--cpus", "2"], 0), "tardiness_ns"), [0, 0]);
     assert_eq!(table.json(&["--policy", "fp", "--cpus", "2"], 0)["tasks"][0].get("tardiness_ns"), None);
-    let table = Table::new("too-much", "name,work,period\na,4,3\nb,1,10\n");
+    let table = File::new("too-much.csv", "name,work,period\na,4,3\nb,1,10\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
     assert!(value["tasks"][1]["tardiness_ns"].is_null(), "{value}");
     assert!(text(&table.analyse(&["--policy", "edf", "--cpus", "2"]).stdout).contains("no bound"));
-    let table = Table::new("beyond", "name,work,period,deadline\na,2,3,4\nb,2,3,3\nc,2,3,9\n");
+    let table = File::new("beyond.csv", "name,work,period,deadline\na,2,3,4\nb,2,3,3\nc,2,3,9\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
     assert!(column(&value, "tardiness_ns").iter().all(|late| *late >= 0), "{value}");
     assert!(
         value["remarks"][0].as_str().unwrap().ends_with("but how late jobs can be is bounded."),
         "{value}"
     );
-    let table = Table::new("beyond-full", "name,work,period,deadline\na,3,3,4\nb,3,3,3\nc,1,3,9\n");
+    let table = File::new("beyond-full.csv", "name,work,period,deadline\na,3,3,4\nb,3,3,3\nc,1,3,9\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
     assert!(value["remarks"][0].as_str().unwrap().contains("there is no bound"), "{value}");
 }
 
 #[test]
 fn several_cpus_together() {
-    let table = Table::new("together", "name,work,period\na,2ms,20ms\nb,3ms,20ms\nc,4ms,40ms\n");
+    let table = File::new("together.csv", "name,work,period\na,2ms,20ms\nb,3ms,20ms\nc,4ms,40ms\n");
     let value = table.json(&["--policy", "edf", "--supply", "6ms/5ms@2"], 0);
     assert_eq!((&value["cpus"], &value["supply"]), (&2.into(), &"6ms/5ms@2".into()));
     assert_eq!(column(&value, "wcrt_ns"), [20_000_000, 20_000_000, 40_000_000]);
@@ -202,7 +173,7 @@ fn several_cpus_together() {
 /// What --sensitivity says holds when it is written into the table, and one ns further does not.
 #[test]
 fn sensitivity() {
-    let table = Table::new("sensitivity", MEDIA_PLAYER);
+    let table = File::new("sensitivity.csv", MEDIA_PLAYER);
     let value = table.json(&["--policy", "rm", "--supply", "1.5ms/6ms", "--sensitivity"], 0);
     assert_eq!(
         column(&value, "work_max_ns"),
@@ -215,7 +186,7 @@ fn sensitivity() {
         (&1_000_000_000.into(), &1_500_000.into())
     );
     for (work, code) in [(2_333_333, 0), (2_333_334, 1)] {
-        let changed = Table::new("changed", MEDIA_PLAYER.replace("t2,2ms", &format!("t2,{work}")));
+        let changed = File::new("changed.csv", MEDIA_PLAYER.replace("t2,2ms", &format!("t2,{work}")));
         let output = changed.analyse(&["--policy", "rm", "--supply", "1.5ms/6ms"]);
         assert_eq!(output.status.code(), Some(code), "{work}");
     }
@@ -230,7 +201,7 @@ fn sensitivity() {
     let up_to = |name| said.lines().rfind(|line| line.starts_with(name)).unwrap().split_whitespace().nth(2);
     assert_eq!((up_to("t1 "), up_to("t6 ")), (Some("800us"), Some("-")), "{said}");
     // Tasks stay where they are, and each CPU has its own limits.
-    let table = Table::new("two", "name,work,period\na,6,10\nb,5,10\nc,3,10\n");
+    let table = File::new("two.csv", "name,work,period\na,6,10\nb,5,10\nc,3,10\n");
     let value =
         table.json(&["--policy", "audsley", "--cpus", "2", "--partition", "first", "--sensitivity"], 0);
     assert_eq!((column(&value, "cpu"), column(&value, "work_max_ns")), (vec![0, 1, 0], vec![7, 10, 4]));
@@ -246,7 +217,7 @@ fn sensitivity() {
 #[test]
 fn jobs_without_preemption() {
     let rows = "a,1ms,2.5ms,\nb,1ms,3.5ms,3.25ms\nc,1ms,3.5ms,3.25ms\n";
-    let table = Table::new("can", format!("name,work,period,deadline\n{rows}"));
+    let table = File::new("can.csv", format!("name,work,period,deadline\n{rows}"));
     let value = table.json(&["--policy", "fp", "--preemption", "none"], 1);
     assert_eq!(
         (column(&value, "wcrt_ns"), &value["exact"]),
@@ -264,7 +235,7 @@ fn jobs_without_preemption() {
     assert!(value["remarks"][0].as_str().unwrap().starts_with("No order of fixed priorities"));
     // Two in 5 due within 4, and four in 7: preempted nowhere or anywhere one of them is late, but not if it may be before the last 3.
     let table =
-        Table::new("limited", "name,work,period,deadline,section,last_section\na,2,5,4,,\nb,4,7,,3,3\n");
+        File::new("limited.csv", "name,work,period,deadline,section,last_section\na,2,5,4,,\nb,4,7,,3,3\n");
     for (how, code, responses) in
         [("full", 1, [2, 8]), ("none", 1, [5, 6]), ("limited", 0, [4, 6]), ("floating", 1, [4, 8])]
     {
@@ -280,7 +251,7 @@ fn jobs_without_preemption() {
 #[test]
 fn thresholds_are_given_or_chosen() {
     let rows = "name,work,period,deadline,priority,threshold\na,20ms,70ms,50ms,3,3\nb,20ms,80ms,,2,3\nc,35ms,200ms,100ms,1,2\n";
-    let given = Table::new("thresholds", rows);
+    let given = File::new("thresholds.csv", rows);
     let value = given.json(&["--policy", "fp"], 0);
     assert_eq!(column(&value, "wcrt_ns"), [39_999_999, 74_999_999, 95_000_000]);
     let of = |value: &serde_json::Value| -> Vec<String> {
@@ -295,8 +266,8 @@ fn thresholds_are_given_or_chosen() {
         115_000_000
     );
     assert_eq!(column(&given.json(&["--policy", "fp", "--preemption", "none"], 1), "wcrt_ns")[0], 54_999_999);
-    let free = Table::new(
-        "free-thresholds",
+    let free = File::new(
+        "free-thresholds.csv",
         "name,work,period,deadline\na,20ms,70ms,50ms\nb,20ms,80ms,\nc,35ms,200ms,100ms\n",
     );
     for policy in ["fp", "dm", "rm"] {
@@ -304,7 +275,7 @@ fn thresholds_are_given_or_chosen() {
         assert_eq!(column(&value, "wcrt_ns"), [39_999_999, 74_999_999, 95_000_000]);
         assert_eq!((of(&value), &value["exact"]), (["a", "a", "b"].map(String::from).to_vec(), &true.into()));
     }
-    let never = Table::new("no-thresholds", "name,work,period\na,3,5\nb,3,6\n");
+    let never = File::new("no-thresholds.csv", "name,work,period\na,3,5\nb,3,6\n");
     let value = never.json(&["--policy", "dm", "--preemption", "thresholds"], 1);
     assert!(value["remarks"][0].as_str().unwrap().starts_with("No thresholds meet"), "{value}");
     let value = free.json(&["--policy", "dm", "--preemption", "thresholds", "--offsets", "known"], 0);
@@ -315,7 +286,7 @@ fn thresholds_are_given_or_chosen() {
 
 #[test]
 fn phases_that_are_known() {
-    let table = Table::new("known", "name,work,period,deadline,offset,jitter\na,2,4,2,0,\nb,2,4,2,2,\n");
+    let table = File::new("known.csv", "name,work,period,deadline,offset,jitter\na,2,4,2,0,\nb,2,4,2,2,\n");
     for policy in ["fp", "rm", "audsley", "edf", "fifo"] {
         let value = table.json(&["--policy", policy, "--offsets", "known"], 0);
         assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![2, 2], &true.into()));
@@ -329,10 +300,10 @@ fn phases_that_are_known() {
         assert_eq!(value["exact"], false);
         assert!(value["remarks"].to_string().contains(&format!("no effect: {why}")), "{value}");
     }
-    let late = Table::new("late-job", "name,work,period,offset,jitter\na,1,4,0,\nb,1,4,2,1\n");
+    let late = File::new("late-job.csv", "name,work,period,offset,jitter\na,1,4,0,\nb,1,4,2,1\n");
     let value = late.json(&["--policy", "edf", "--offsets", "known"], 0);
     assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![2, 2], &false.into()));
-    let apart = Table::new("apart", "name,work,period\na,1,1000000007\nb,1,998244353\n");
+    let apart = File::new("apart.csv", "name,work,period\na,1,1000000007\nb,1,998244353\n");
     let said = text(&apart.analyse(&["--policy", "fp", "--offsets", "known"]).stdout);
     assert!(said.contains("too many jobs come until the schedule repeats itself"), "{said}");
 }
@@ -340,8 +311,8 @@ fn phases_that_are_known() {
 /// The tasks of examples/bursts.toml, in their reservation and not, and what does not go with lists.
 #[test]
 fn works_in_turn_and_bursts() {
-    let table = Table::new(
-        "bursts",
+    let table = File::new(
+        "bursts.csv",
         "name,work,period,deadline,priority\nalarms,1.5ms,1ms 2ms 50ms,5ms,3\nvideo,7ms 1ms 2ms 1ms,15ms,,2\ncontrol,14ms,50ms,35ms,1\n",
     );
     let value = table.json(&["--policy", "fp", "--supply", "4.5ms/5ms"], 0);
@@ -349,10 +320,10 @@ fn works_in_turn_and_bursts() {
     assert_eq!((&value["utilisation"], &value["exact"]), (&"83/150".into(), &false.into()));
     let value = table.json(&["--policy", "edf"], 0);
     assert_eq!(value["schedulable"], true);
-    let late = Table::new("bursts-late", "name,work,period,deadline\na,2 1,2 9,1\nb,3,9,\n");
+    let late = File::new("bursts-late.csv", "name,work,period,deadline\na,2 1,2 9,1\nb,3,9,\n");
     let value = late.json(&["--policy", "edf"], 1);
     assert!(value["remarks"][0].as_str().unwrap().starts_with("In a window of "), "{value}");
-    let keeps = Table::new("bursts-keep", "name,work,period,section\na,2 1,9,\nb,3,9,2\n");
+    let keeps = File::new("bursts-keep.csv", "name,work,period,section\na,2 1,9,\nb,3,9,2\n");
     for (table, arguments, rule) in [
         (&table, &["--policy", "fifo"][..], "lists_are_for_fp_and_edf: alarms "),
         (&table, &["--policy", "audsley"], "lists_are_for_fp_and_edf: alarms "),
@@ -368,14 +339,14 @@ fn works_in_turn_and_bursts() {
 
 #[test]
 fn jobs_that_suspend_themselves() {
-    let table = Table::new("suspension", "name,work,period,suspension\na,1,4,2\nb,2,8,\n");
+    let table = File::new("suspension.csv", "name,work,period,suspension\na,1,4,2\nb,2,8,\n");
     for policy in ["fp", "audsley", "edf"] {
         let value = table.json(&["--policy", policy], 0);
         assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![3, 4], &false.into()), "{policy}");
         assert!(value["remarks"][0].as_str().unwrap().starts_with("With suspension the results are bounds"));
     }
     // On any of two CPUs, too; as work the set needs 2.0 of them.
-    let several = Table::new("suspension-2", "name,work,period,suspension\na,2,10,6\nb,2,10,6\nc,4,10,\n");
+    let several = File::new("suspension-2.csv", "name,work,period,suspension\na,2,10,6\nb,2,10,6\nc,4,10,\n");
     for (policy, expected) in [("edf", [10, 10, 6]), ("dm", [8, 8, 8])] {
         let value = several.json(&["--policy", policy, "--cpus", "2"], 0);
         assert_eq!(column(&value, "wcrt_ns"), expected, "{policy}");
@@ -392,14 +363,14 @@ fn jobs_that_suspend_themselves() {
 /// Every refusal, with exit code 2 and its words.
 #[test]
 fn bad_input_is_2() {
-    let table = Table::new("good", MEDIA_PLAYER);
-    let bad = Table::new("bad", "name,work,period,deadline\na,0ms,2ms,\nb,1,2x,1\n");
-    let partly = Table::new("partly", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
-    let long = Table::new("long", "name,work,period,deadline,blocking\nshort,1,2,,\nlong,1,2,3,\n");
-    let blocked = Table::new("blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
-    let both = Table::new("both", "name,work,period,deadline,blocking\nb,1,2,3,1\n");
-    let bytes = Table::new("bytes", b"name,work,period\na,1ms,\xff2ms\n");
-    let torn = Table::new("torn", "name,work,period\n\"a,1ms,2ms\n");
+    let table = File::new("good.csv", MEDIA_PLAYER);
+    let bad = File::new("bad.csv", "name,work,period,deadline\na,0ms,2ms,\nb,1,2x,1\n");
+    let partly = File::new("partly.csv", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
+    let long = File::new("long.csv", "name,work,period,deadline,blocking\nshort,1,2,,\nlong,1,2,3,\n");
+    let blocked = File::new("blocked.csv", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
+    let both = File::new("both.csv", "name,work,period,deadline,blocking\nb,1,2,3,1\n");
+    let bytes = File::new("bytes.csv", b"name,work,period\na,1ms,\xff2ms\n");
+    let torn = File::new("torn.csv", "name,work,period\n\"a,1ms,2ms\n");
     for (table, arguments, expected) in [
         (&bytes, &["--policy", "edf"][..], ".csv:2:7: table_must_be_utf_8: this byte is not UTF-8"),
         (&torn, &["--policy", "edf"], ".csv:2:1: quotes_must_end_the_cell"),
@@ -450,14 +421,15 @@ fn bad_input_is_2() {
 /// The same where columns, policies and options do not go together.
 #[test]
 fn what_does_not_go_together_is_2() {
-    let table = Table::new("plain", MEDIA_PLAYER);
-    let blocked = Table::new("may-be-blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
-    let suspended = Table::new("suspended", "name,work,period,suspension,section\na,1,4,2,\nb,2,8,,2\n");
-    let limits = Table::new("limits", "name,work,period,priority,threshold\na,1,4,2,\nb,2,8,1,2\n");
+    let table = File::new("plain.csv", MEDIA_PLAYER);
+    let blocked = File::new("may-be-blocked.csv", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
+    let suspended = File::new("suspended.csv", "name,work,period,suspension,section\na,1,4,2,\nb,2,8,,2\n");
+    let limits = File::new("limits.csv", "name,work,period,priority,threshold\na,1,4,2,\nb,2,8,1,2\n");
     let regions =
-        Table::new("regions", "name,work,period,priority,threshold,section\na,1,4,2,,\nb,2,8,1,2,2\n");
-    let late = Table::new("late", "name,work,period,priority,threshold,suspension\na,1,4,2,,1\nb,2,8,1,2,\n");
-    let waiting = Table::new("waiting", "name,work,period,suspension,blocking\na,1,4,2,\nb,2,8,,2\n");
+        File::new("regions.csv", "name,work,period,priority,threshold,section\na,1,4,2,,\nb,2,8,1,2,2\n");
+    let late =
+        File::new("late.csv", "name,work,period,priority,threshold,suspension\na,1,4,2,,1\nb,2,8,1,2,\n");
+    let waiting = File::new("waiting.csv", "name,work,period,suspension,blocking\na,1,4,2,\nb,2,8,,2\n");
     for (table, arguments, expected) in [
         (&table, &["--policy", "fifo", "--cpus", "2"][..], "order_of_arrival_is_for_one_cpu"),
         (&blocked, &["--policy", "fifo"], "fifo_has_no_blocking: a "),
@@ -522,7 +494,7 @@ fn a_table_without_end_is_2() {
 /// Pfair: nearly all of the CPUs, for a quantum of each period.
 #[test]
 fn quantum_by_quantum() {
-    let table = Table::new("pfair", "name,work,period\na,20ms,40ms\nb,20ms,40ms\nc,20ms,40ms\n");
+    let table = File::new("pfair.csv", "name,work,period\na,20ms,40ms\nb,20ms,40ms\nc,20ms,40ms\n");
     let pd2 = |quantum| ["--policy", "pd2", "--cpus", "2", "--quantum", quantum];
     let value = table.json(&pd2("10ms"), 0);
     assert_eq!(column(&value, "wcrt_ns"), [39_999_999; 3]);
@@ -545,7 +517,7 @@ fn quantum_by_quantum() {
 #[test]
 fn parallel_tasks() {
     let rows = "heavy,20,10,6\na,2,4,1\nb,3,6,\nc,1,4,";
-    let table = Table::new("parallel", format!("name,work,period,span\n{rows}\n"));
+    let table = File::new("parallel.csv", format!("name,work,period,span\n{rows}\n"));
     let value = table.json(&["--policy", "federated", "--cpus", "6"], 0);
     assert_eq!(value["tasks"][0]["cpus"], serde_json::json!([0, 1, 2, 3]));
     assert_eq!((&value["tasks"][0]["own"], &value["tasks"][1]["own"]), (&true.into(), &false.into()));
@@ -555,7 +527,7 @@ fn parallel_tasks() {
     let said = text(&table.analyse(&["--policy", "federated", "--cpus", "5"]).stdout);
     assert!(said.starts_with("There is no room for c on the 5 CPUs"), "{said}");
     assert_eq!(table.json(&["--policy", "federated", "--cpus", "3"], 1)["tasks"], serde_json::json!([]));
-    let long = Table::new("long-span", "name,work,period,span\na,2,4,3\n");
+    let long = File::new("long-span.csv", "name,work,period,span\na,2,4,3\n");
     for (table, arguments, rule) in [
         (&table, &["--policy", "edf", "--cpus", "8"][..], "span_needs_its_policy"),
         (
@@ -575,7 +547,7 @@ fn parallel_tasks() {
 #[test]
 fn two_criticalities() {
     let rows = "a,1,2,lo,\nb,1,10,hi,5\nc,20,100,hi,\n";
-    let table = Table::new("mixed", format!("name,work,period,criticality,work_hi\n{rows}"));
+    let table = File::new("mixed.csv", format!("name,work,period,criticality,work_hi\n{rows}"));
     let value = table.json(&["--policy", "amc"], 0);
     assert_eq!(column(&value, "wcrt_ns"), [1, 6, 90]);
     assert_eq!(column(&value, "wcrt_usual_ns"), [1, 2, 50]);
@@ -589,19 +561,19 @@ fn two_criticalities() {
         let value = table.json(&["--policy", policy], 1);
         assert!(value["remarks"][0].as_str().unwrap().starts_with("No order of priorities"), "{value}");
     }
-    let table = Table::new("virtual", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,5\n");
+    let table = File::new("virtual.csv", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,5\n");
     let value = table.json(&["--policy", "edf-vd"], 0);
     assert_eq!((column(&value, "virtual_deadline_ns"), &value["virtual_part"]), (vec![5, 5], &"1/2".into()));
     assert!(text(&table.analyse(&["--policy", "edf-vd"]).stdout)
         .contains("hi jobs are due after 1/2 of their periods"));
-    let full = Table::new("full-mixed", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,8\n");
+    let full = File::new("full-mixed.csv", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,8\n");
     assert_eq!(full.json(&["--policy", "edf-vd"], 1)["virtual_part"], serde_json::Value::Null);
     let given = "name,work,period,criticality,work_hi,priority\nl,3,5,lo,,1\nh,2,10,hi,5,2\n";
-    let given = Table::new("given", given);
+    let given = File::new("given.csv", given);
     assert_eq!(column(&given.json(&["--policy", "amc"], 0), "rank"), [1, 0]);
-    let below = Table::new("below", "name,work,period,criticality,work_hi\nl,3,5,hi,2\n");
-    let plain = Table::new("plain-tasks", MEDIA_PLAYER);
-    let short = Table::new("short", "name,work,period,deadline,criticality\nl,3,5,4,hi\n");
+    let below = File::new("below.csv", "name,work,period,criticality,work_hi\nl,3,5,hi,2\n");
+    let plain = File::new("plain-tasks.csv", MEDIA_PLAYER);
+    let short = File::new("short.csv", "name,work,period,deadline,criticality\nl,3,5,4,hi\n");
     for (table, arguments, expected) in [
         (&table, &["--policy", "edf"][..], "criticality_needs_its_policy"),
         (&plain, &["--policy", "amc"], "criticality_must_be_given"),
@@ -621,7 +593,7 @@ fn two_criticalities() {
 fn job_sets_without_preemption() {
     let header = "Task ID, Job ID, Arrival min, Arrival max, Cost min, Cost max, Deadline, Priority";
     let rows = "1, 1, 0, 1, 1, 2, 5, 1\n2, 7, 0, 0, 3, 3, 4, 2";
-    let table = Table::new("jobs", format!("{header}\n{rows}\n"));
+    let table = File::new("jobs.csv", format!("{header}\n{rows}\n"));
     let value = table.json(&[], 1);
     assert_eq!((&value["exact"], &value["states"]), (&true.into(), &4.into()));
     let both = |name| [0, 1].map(|index| value["jobs"][index][name].as_i64().unwrap());
@@ -641,12 +613,12 @@ fn job_sets_without_preemption() {
         ),
         "{said}"
     );
-    let bad = Table::new("bad-jobs", format!("{header}\n1,1,2,1,1,1,1,1\n"));
+    let bad = File::new("bad-jobs.csv", format!("{header}\n1,1,2,1,1,1,1,1\n"));
     // Too many states take a while; too large times are refused alike.
     let row = |id| format!("0,{id},0,1000,1,{},1000000,{id}", 1_u64 << 59);
     let rows: Vec<_> = (0..40).map(row).collect();
-    let wide = Table::new("wide-jobs", format!("{header}\n{}\n", rows.join("\n")));
-    let tasks = Table::new("tasks", MEDIA_PLAYER);
+    let wide = File::new("wide-jobs.csv", format!("{header}\n{}\n", rows.join("\n")));
+    let tasks = File::new("tasks.csv", MEDIA_PLAYER);
     for (table, arguments, expected) in [
         (&table, &["--policy", "rm"][..], "job_sets_have_priorities"),
         (&table, &["--supply", "1ms/2ms"], "job_sets_run_on_whole_cpus"),

@@ -1,39 +1,9 @@
 //! `tierce analyse FILE.toml`: the same as of tables, locks, chains, faults with their places.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+#[path = "common/file.rs"]
+mod file;
 
-/// A file that is removed again.
-struct File(PathBuf);
-
-impl File {
-    fn new(name: &str, text: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tierce-analyse-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).unwrap();
-        Self(path)
-    }
-
-    fn analyse(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
-        command.arg("analyse").args(arguments).arg(&self.0).output().unwrap()
-    }
-
-    fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
-        let output = self.analyse(&[arguments, &["--json"]].concat());
-        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use file::{text, File};
 
 /// Without the breaks and bars of a report.
 fn in_one_line(report: &[u8]) -> String {
@@ -93,7 +63,7 @@ fn sets_are_the_same_as_tables_and_as_toml() {
         (spans, &["--policy", "federated", "--cpus", "8"]),
     ];
     for (table, arguments) in cases {
-        let (csv, toml) = (File::new("same.csv", table), File::new("same.toml", &as_toml(table)));
+        let (csv, toml) = (File::new("same.csv", table), File::new("same.toml", as_toml(table)));
         for json in [&["--json"][..], &[]] {
             let arguments = [arguments, json].concat();
             let (of_table, of_toml) = (csv.analyse(&arguments), toml.analyse(&arguments));
@@ -117,7 +87,7 @@ fn tasks_have_their_cpus() {
     };
     let all = [task("a", 0, 2, 5), task("b", 1, 3, 7), task("c", 0, 4, 10), task("d", 1, 3, 14)].concat();
     let file = File::new("cpus.toml", &all);
-    let alone = |name: &str, lines: &str| File::new(name, &format!("name,work,period\n{lines}"));
+    let alone = |name: &str, lines: &str| File::new(name, format!("name,work,period\n{lines}"));
     for policy in ["dm", "edf"] {
         let found = file.json(&["--policy", policy], 0);
         let (first, second) =
@@ -142,14 +112,14 @@ fn three(protocol: &str) -> String {
 #[test]
 fn locks_of_one_cpu() {
     for (protocol, policy) in [("inheritance", "fp"), ("ceiling", "fp"), ("immediate-ceiling", "dm")] {
-        let found = File::new("three.toml", &three(protocol)).json(&["--policy", policy], 0);
+        let found = File::new("three.toml", three(protocol)).json(&["--policy", policy], 0);
         assert_eq!(us(&found, "wcrt_ns"), [4_000, 9_000, 13_000], "{protocol}");
         assert_eq!(us(&found, "blocking_ns"), [2_000, 2_000, 0]);
         assert_eq!(found["exact"], false);
     }
-    let found = File::new("srp.toml", &three("srp")).json(&["--policy", "edf"], 0);
+    let found = File::new("srp.toml", three("srp")).json(&["--policy", "edf"], 0);
     assert_eq!(us(&found, "blocking_ns"), [2_000, 2_000, 0]);
-    let none = File::new("none.toml", &three("none"));
+    let none = File::new("none.toml", three("none"));
     let found = none.json(&["--policy", "fp"], 1);
     assert_eq!(us(&found, "wcrt_ns"), [-1, -1, 13_000]);
     let shown = text(&none.analyse(&["--policy", "fp"]).stdout);
@@ -162,7 +132,7 @@ fn locks_of_one_cpu() {
         "three.csv",
         "name,work,period,priority,blocking\nhigh,2ms,10ms,3,2ms\nmiddle,5ms,20ms,2,2ms\nlow,4ms,40ms,1,",
     );
-    let toml = File::new("supplied.toml", &three("inheritance"));
+    let toml = File::new("supplied.toml", three("inheritance"));
     let arguments = ["--policy", "fp", "--supply", "8ms/10ms"];
     assert_eq!(us(&table.json(&arguments, 0), "wcrt_ns"), us(&toml.json(&arguments, 0), "wcrt_ns"));
 }
@@ -210,7 +180,7 @@ fn chains_by_jitter() {
     let of = |name: &str| chain[name].as_u64().unwrap() / 1_000_000;
     assert_eq!([of("least_ns"), of("response_ns"), of("reaction_ns"), of("age_ns")], [2, 6, 16, 6]);
     assert_eq!((&chain["analysis"], &chain["needs"][0]["met"]), (&"by jitter".into(), &true.into()));
-    let late = File::new("late.toml", &two.replace("within 6ms", "within 5.9ms"));
+    let late = File::new("late.toml", two.replace("within 6ms", "within 5.9ms"));
     assert_eq!(late.json(&["--policy", "fp"], 1)["schedulable"], false);
     let shown = text(&late.analyse(&["--policy", "fp"]).stdout);
     assert!(
@@ -247,7 +217,7 @@ fn chains_with_offsets() {
         task("T51", 1, 1, 100, 200),
         "[chain.S1]\ntasks = [\"T21\", \"T22\", \"T23\", \"T24\", \"T25\"]\n".into(),
     ];
-    let file = File::new("offsets.toml", &all.concat());
+    let file = File::new("offsets.toml", all.concat());
     let found = file.json(&["--policy", "fp"], 0);
     let chain = &found["chains"][0];
     assert_eq!(chain["analysis"], "with offsets");

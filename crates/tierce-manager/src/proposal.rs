@@ -3,7 +3,7 @@
 use crate::books::{Books, Held, Request, Target};
 use crate::trial::{Promised, Trial};
 use crate::wrong::Wrong;
-use tierce_plan::{show_time, Below, Edit, Keys};
+use tierce_plan::{show_time, Below, Edit, Keys, JOB_DEADLINE, NO_DEADLINE};
 
 /// What is to change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ impl Proposal {
 
 /// What a plan says of the deadline of jobs.
 fn of_jobs(deadline_ns: Option<u64>) -> (String, String) {
-    ("job_deadline".into(), deadline_ns.map_or("none".into(), show_time))
+    (JOB_DEADLINE.into(), deadline_ns.map_or(NO_DEADLINE.into(), show_time))
 }
 
 /// The operation that grants a request.

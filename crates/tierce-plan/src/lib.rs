@@ -38,6 +38,7 @@ mod text;
 pub use build::{Ids, Members, Refused};
 pub use change::difference::{Change, Difference, Fixed, Verb};
 pub use change::edit::{Below, Edit, Keys};
+pub use change::editor::{JOB_DEADLINE, NO_DEADLINE};
 pub use change::step::Step;
 pub use change::transition::{Host, Leaving, Transition};
 pub use change::upgrade::{upgrade, Renaming, Upgraded};
@@ -57,6 +58,7 @@ pub use tierce_policy::Cpus;
 
 /// Reading TOML with all of its faults, each with its place: as plans are read, for other texts in their style.
 pub mod reading {
+    pub use crate::resolve::locks::sections;
     pub use crate::text::tree::{listed, parse, wrong_kind, Collector, Fields, Key, Kind, Table, Value};
 }
 

@@ -121,15 +121,7 @@ impl Maker {
     /// Tasks below a node `set` by this policy, `load` per cent in all.
     fn late_tasks(&mut self, deadlines: bool, load: u64, with: With) {
         let locks = if with == With::Sections { self.between(1, 3) } else { 0 };
-        let protocols: &[&str] = if deadlines {
-            &["inheritance", "srp"]
-        } else {
-            &["inheritance", "ceiling", "immediate-ceiling"]
-        };
-        let protocol = protocols[self.between(0, protocols.len() as u64 - 1) as usize];
-        for lock in 0..locks {
-            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
-        }
+        self.locks(deadlines, locks);
         let tasks = self.between(2, 5);
         let parts: Vec<_> = (0..tasks).map(|_| self.between(1, 10)).collect();
         let all: u64 = parts.iter().sum();

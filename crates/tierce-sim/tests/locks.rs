@@ -230,15 +230,7 @@ impl Maker {
     fn locked(&mut self) -> Plan {
         let deadlines = self.between(0, 2) == 0;
         let locks = self.between(1, 3);
-        let protocols: &[&str] = if deadlines {
-            &["inheritance", "srp"]
-        } else {
-            &["inheritance", "ceiling", "immediate-ceiling"]
-        };
-        let protocol = protocols[self.between(0, protocols.len() as u64 - 1) as usize];
-        for lock in 0..locks {
-            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
-        }
+        self.locks(deadlines, locks);
         let policy = if deadlines { "edf" } else { "fixed-priority" };
         let inside = self.between(0, 3) == 0;
         let place = if inside {

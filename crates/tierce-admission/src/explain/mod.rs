@@ -11,5 +11,6 @@ pub mod part;
 pub mod remedies;
 pub mod search;
 mod usual_mode;
+mod waits;
 mod warnings;
 pub mod words;

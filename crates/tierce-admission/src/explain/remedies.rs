@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use tierce_plan::policies::{self};
 use tierce_plan::show_time;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Edge, Load, Plan};
+use tierce_plan::{Child, Edge, Load, Plan, Preemption};
 
 /// Something that does not hold.
 #[derive(Clone, Debug)]
@@ -56,6 +56,26 @@ pub enum Remedy {
         /// The longest work of a job, ns.
         from: u64,
         /// The largest with which it holds.
+        to: u64,
+    },
+    /// Shorter parts of jobs in which they do not give way, or hold a lock.
+    Section {
+        /// Index into [`Plan::edges`]: above the task.
+        edge: usize,
+        /// Sections with this one; none: regions without preemption.
+        lock: Option<usize>,
+        /// The longest, ns; of jobs that never give way their longest work.
+        from: u64,
+        /// The longest with which it holds; 0: jobs give way at any time.
+        to: u64,
+    },
+    /// Another preemption threshold.
+    Threshold {
+        /// Index into [`Plan::edges`]: above the task.
+        edge: usize,
+        /// Instead of.
+        from: u64,
+        /// The nearest with which it holds.
         to: u64,
     },
     /// Another parent, on another CPU.
@@ -122,13 +142,14 @@ impl Broken {
         format!("{by}{at}: {}", self.excess.test)
     }
 
-    /// Remedies right there, and at the budgets on several CPUs that the node there has; all, where there are none.
+    /// Remedies right there, at what it waits for, and at the budgets on several CPUs that the node there has; all, where there are none.
     pub fn nearest(&self, plan: &Plan) -> Vec<Remedy> {
         let parent = self.edge.map(|edge| Child::Node(plan.edges[edge].parent));
         let several = plan.edges.iter().filter(|edge| Some(edge.child) == parent).count() > 1;
         let near = |remedy: &Remedy| {
             let above = several && Some(plan.edges[remedy.edge()].child) == parent;
-            Some(remedy.edge()) == self.edge || above
+            let waits = matches!(remedy, Remedy::Section { .. } | Remedy::Threshold { .. });
+            Some(remedy.edge()) == self.edge || waits || above
         };
         let here: Vec<_> = self.remedies.iter().copied().filter(near).collect();
         if here.is_empty() {
@@ -167,6 +188,40 @@ impl Failure {
     }
 }
 
+/// "shorten the longest section of `log` with lock `bus` from 3ms to 2ms (by 1ms)".
+fn shortened(plan: &Plan, edge: usize, lock: Option<usize>, (from, to): (u64, u64)) -> String {
+    let edge = &plan.edges[edge];
+    let name = plan.child_name(edge.child);
+    if to == 0 {
+        return format!("let jobs of `{name}` give way at any time");
+    }
+    let what = match lock {
+        Some(lock) => format!("section of `{name}` with lock `{}`", plan.locks[lock].name),
+        None => format!("region without preemption of `{name}`"),
+    };
+    let (by, from) = (show_time(from.abs_diff(to)), show_time(from));
+    let whole = lock.is_none() && preemption(plan, edge) == Some(&Preemption::None);
+    let how = if whole { ", with `longest_region` in place of `preemption`" } else { "" };
+    format!("shorten the longest {what} from {from} to {} (by {by}){how}", show_time(to))
+}
+
+/// When jobs of the task below an edge give way.
+fn preemption<'a>(plan: &'a Plan, edge: &Edge) -> Option<&'a Preemption> {
+    match edge.child {
+        Child::Task(task) => plan.tasks[task].load.as_ref().map(Load::preemption),
+        Child::Node(_) | Child::Set(_) => None,
+    }
+}
+
+/// The field that says so; of whole jobs the one that takes their place.
+fn own_field(plan: &Plan, edge: &Edge) -> &'static str {
+    match preemption(plan, edge) {
+        Some(Preemption::Regions(_)) => "regions",
+        Some(Preemption::Threshold(_)) => "threshold",
+        _ => "longest_region",
+    }
+}
+
 /// The place of the deadline that goes with a period (at that place, from one value to another): one that is the period because the text
 /// gives none, and one that would be longer than it.
 fn deadline_with(plan: &Plan, edge: &Edge, (at, from, to): (usize, u64, u64)) -> Option<usize> {
@@ -182,7 +237,11 @@ impl Remedy {
     /// Which edge it changes.
     pub fn edge(&self) -> usize {
         match *self {
-            Self::Parameter { edge, .. } | Self::Work { edge, .. } | Self::Parent { edge, .. } => edge,
+            Self::Parameter { edge, .. }
+            | Self::Work { edge, .. }
+            | Self::Section { edge, .. }
+            | Self::Threshold { edge, .. }
+            | Self::Parent { edge, .. } => edge,
         }
     }
 
@@ -196,15 +255,33 @@ impl Remedy {
                 }
                 changed.edges[edge].params[at] = to;
             }
-            Self::Work { edge, to, .. } => {
+            Self::Work { edge, .. } | Self::Section { edge, .. } | Self::Threshold { edge, .. } => {
                 if let Child::Task(task) = plan.edges[edge].child {
-                    let work = changed.tasks[task].load.as_mut().and_then(Load::work_mut);
-                    work.into_iter().for_each(|work| work.limit(to));
+                    changed.tasks[task].load.iter_mut().for_each(|load| self.change(load));
                 }
             }
             Self::Parent { edge, to } => changed.edges[edge].parent = to,
         }
         changed
+    }
+
+    /// What a task does with that change.
+    fn change(&self, load: &mut Load) {
+        match *self {
+            Self::Work { to, .. } => load.work_mut().into_iter().for_each(|work| work.limit(to)),
+            Self::Section { lock: Some(lock), to, .. } => {
+                load.sections_mut().iter_mut().for_each(|section| section.limit(lock, to));
+            }
+            Self::Section { lock: None, to, .. } => {
+                load.preemption_mut().into_iter().for_each(|preemption| preemption.limit(to));
+            }
+            Self::Threshold { to, .. } => {
+                load.preemption_mut()
+                    .into_iter()
+                    .for_each(|preemption| *preemption = Preemption::Threshold(to));
+            }
+            Self::Parameter { .. } | Self::Parent { .. } => {}
+        }
     }
 
     /// "raise the budget of `video` in `rt` from 9ms to 10ms (by 1ms)".
@@ -241,6 +318,12 @@ impl Remedy {
                 let by = show_time(from.abs_diff(to));
                 format!("reduce the work of `{name}` from {} to {} (by {by})", show_time(from), show_time(to))
             }
+            Self::Section { edge, lock, from, to } => shortened(plan, edge, lock, (from, to)),
+            Self::Threshold { edge, from, to } => {
+                let (name, by) = (plan.child_name(plan.edges[edge].child), from.abs_diff(to));
+                let how = if to > from { "raise" } else { "reduce" };
+                format!("{how} the preemption threshold of `{name}` from {from} to {to} (by {by})")
+            }
             Self::Parent { edge, to } => {
                 let edge = &plan.edges[edge];
                 let (from, to) = (&plan.nodes[edge.parent].name, &plan.nodes[to].name);
@@ -250,29 +333,30 @@ impl Remedy {
     }
 
     fn to_json(self, plan: &Plan) -> Value {
+        let edge = &plan.edges[self.edge()];
+        let (parent, child) = (&plan.nodes[edge.parent].name, plan.child_name(edge.child));
+        let number = |parameter: Option<&str>, from: u64, to: u64| {
+            json!({
+                "parent": parent, "child": child, "parameter": parameter, "from": from, "to": to, "words": self.words(plan),
+            })
+        };
         match self {
-            Self::Parameter { edge, at, from, to } => {
-                let edge = &plan.edges[edge];
+            Self::Parameter { at, from, to, .. } => {
                 let policy = policies::by_number(plan.nodes[edge.parent].policy);
-                let what = policy.and_then(|policy| policy.edge_params.get(at)).map(|param| param.name);
-                json!({
-                    "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child), "parameter": what,
-                    "from": from, "to": to, "words": self.words(plan),
-                })
+                let param = policy.and_then(|policy| policy.edge_params.get(at));
+                number(param.map(|param| param.name), from, to)
             }
-            Self::Work { edge, from, to } => {
-                let edge = &plan.edges[edge];
-                json!({
-                    "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child), "parameter": "work",
-                    "from": from, "to": to, "words": self.words(plan),
-                })
+            Self::Work { from, to, .. } => number(Some("work"), from, to),
+            Self::Section { lock: Some(lock), from, to, .. } => {
+                let mut json = number(Some("sections"), from, to);
+                json["lock"] = plan.locks[lock].name.as_str().into();
+                json
             }
-            Self::Parent { edge, to } => {
-                let edge = &plan.edges[edge];
-                json!({
-                    "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child),
-                    "to_parent": plan.nodes[to].name, "words": self.words(plan),
-                })
+            Self::Section { lock: None, from, to, .. } | Self::Threshold { from, to, .. } => {
+                number(Some(own_field(plan, edge)), from, to)
+            }
+            Self::Parent { to, .. } => {
+                json!({ "parent": parent, "child": child, "to_parent": plan.nodes[to].name, "words": self.words(plan) })
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::computed::{computed, moves_alone};
 use super::remedies::{Broken, Problem, Remedy};
+use super::waits::shorter;
 use crate::verdict::{Admission, Excess, Failure};
 use tierce_guarantee::{show, Free, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, ParamKind};
@@ -38,7 +39,8 @@ impl Admission {
                 Some(_) => computed,
                 None => {
                     let (before, problem, guesses, found) = (&now, &one.problem, &computed, Vec::new());
-                    Search { plan, shape: &shape, before, problem, guesses, found }.remedies()
+                    Search { plan, shape: &shape, admission: self, before, problem, guesses, found }
+                        .remedies()
                 }
             };
         }
@@ -200,6 +202,8 @@ fn mends(changed: &Plan, before: &[Problem], problem: &Problem) -> bool {
 struct Search<'a> {
     plan: &'a Plan,
     shape: &'a Shape,
+    /// What is known of the plan.
+    admission: &'a Admission,
     /// All that is broken.
     before: &'a [Problem],
     problem: &'a Problem,
@@ -235,6 +239,7 @@ impl Search<'_> {
         if let (Problem::Deadline(task), [edge, ..]) = (self.problem, parents) {
             self.less_work(*task, *edge);
         }
+        self.less_waiting(&self.concerned(children));
         for edge in children {
             self.less_below(*edge);
         }
@@ -268,6 +273,37 @@ impl Search<'_> {
         };
         if let Some(from) = load.work_mut().map(|work| work.max_ns()) {
             self.nearest(from, least_ns, &|to| Remedy::Work { edge, from, to });
+        }
+    }
+
+    /// Those whose jobs are late, or may be.
+    fn concerned(&self, children: &[usize]) -> Vec<usize> {
+        match self.problem {
+            Problem::Deadline(task) => vec![*task],
+            Problem::Chain(chain, _) => self.plan.chains[*chain].links.iter().map(|link| link.task).collect(),
+            Problem::Law(..) => {
+                let child = |edge: &usize| match self.plan.edges[*edge].child {
+                    Child::Task(task) => Some(task),
+                    Child::Node(_) | Child::Set(_) => None,
+                };
+                children.iter().filter_map(child).collect()
+            }
+            Problem::NodeNeed(..) | Problem::TaskNeed(..) => Vec::new(),
+        }
+    }
+
+    /// Less of what tasks wait for, and thresholds with which they wait for fewer.
+    fn less_waiting(&mut self, tasks: &[usize]) {
+        let mut all = Vec::new();
+        for task in tasks {
+            for one in shorter(self.plan, self.shape, &self.admission.tasks[*task], *task) {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            }
+        }
+        for one in all {
+            self.nearest(one.from, one.toward, &|to| one.with(to));
         }
     }
 

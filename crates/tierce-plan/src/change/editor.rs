@@ -512,9 +512,9 @@ pub(super) fn lost(part: &Part) -> Fault {
 }
 
 /// What an operation says of the jobs of a task, or of the threads of a set or node; as a key, beside those of edges.
-pub(crate) const JOB_DEADLINE: &str = "job_deadline";
+pub const JOB_DEADLINE: &str = "job_deadline";
 /// It has none any more.
-pub(crate) const NO_DEADLINE: &str = "none";
+pub const NO_DEADLINE: &str = "none";
 
 fn set_deadline(table: &mut dyn TableLike, jobs: &Keys) {
     match jobs.last() {

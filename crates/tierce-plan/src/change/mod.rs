@@ -3,7 +3,7 @@
 mod adjust;
 pub mod difference;
 pub mod edit;
-mod editor;
+pub mod editor;
 mod parents;
 pub mod step;
 mod toml;

@@ -64,6 +64,26 @@ impl Load {
         }
     }
 
+    /// The same, to be changed.
+    pub fn sections_mut(&mut self) -> &mut [Section] {
+        match self {
+            Self::Periodic(load) => &mut load.sections,
+            Self::Sporadic(load) => &mut load.sections,
+            Self::Triggered(load) => &mut load.sections,
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => &mut [],
+        }
+    }
+
+    /// The same of [`Self::preemption`], where jobs may have regions.
+    pub fn preemption_mut(&mut self) -> Option<&mut Preemption> {
+        match self {
+            Self::Periodic(load) => Some(&mut load.preemption),
+            Self::Sporadic(load) => Some(&mut load.preemption),
+            Self::Triggered(load) => Some(&mut load.preemption),
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => None,
+        }
+    }
+
     /// Its jobs come in bursts: closer to each other for a while than in the long run.
     pub fn is_bursty(&self) -> bool {
         matches!(self, Self::Sporadic(load) if !load.further_ns.is_empty())

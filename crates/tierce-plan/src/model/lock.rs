@@ -101,3 +101,28 @@ pub struct Section {
     /// Sections within this one, in their order.
     pub sections: Vec<Section>,
 }
+
+impl Section {
+    /// No section with that lock, this one or one within, is longer than that.
+    pub fn limit(&mut self, lock: usize, most_ns: u64) {
+        if self.lock == lock {
+            self.length_ns = most_ns.min(self.length_ns);
+        }
+        self.sections.iter_mut().for_each(|section| section.limit(lock, most_ns));
+    }
+
+    /// The longest with that lock, this one or one within.
+    pub fn longest_ns(&self, lock: usize) -> Option<u64> {
+        self.most(lock, &|section| section.length_ns)
+    }
+
+    /// The least that all with that lock can be limited to: sections within them stay as they are.
+    pub fn least_ns(&self, lock: usize) -> Option<u64> {
+        self.most(lock, &|section| section.sections.last().map_or(1, |last| last.at_ns + last.length_ns))
+    }
+
+    fn most(&self, lock: usize, of: &dyn Fn(&Self) -> u64) -> Option<u64> {
+        let own = (self.lock == lock).then(|| of(self));
+        self.sections.iter().filter_map(|section| section.most(lock, of)).chain(own).max()
+    }
+}

@@ -29,6 +29,19 @@ impl Preemption {
     /// As in plans, where a load has no regions.
     pub const NAMES: [(&'static str, Self); 2] = [("full", Self::Full), ("none", Self::None)];
 
+    /// No region is longer than that; of whole jobs floating regions become, which with 0 are gone.
+    pub fn limit(&mut self, most_ns: u64) {
+        match self {
+            Self::Regions(regions) => {
+                regions.iter_mut().for_each(|region| region.length_ns = most_ns.min(region.length_ns));
+            }
+            Self::None | Self::Floating(_) if most_ns == 0 => *self = Self::Full,
+            Self::None => *self = Self::Floating(most_ns),
+            Self::Floating(length_ns) => *length_ns = most_ns.min(*length_ns),
+            Self::Full | Self::Threshold(_) => {}
+        }
+    }
+
     /// Jobs give way at any time.
     pub fn is_full(&self) -> bool {
         *self == Self::Full

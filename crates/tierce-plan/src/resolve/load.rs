@@ -70,7 +70,7 @@ fn shape(
         periodic(fields, value, locks, collector)
     } else if has("work") && table.entries.iter().all(|(key, _)| TRIGGERED.contains(&key.text.as_str())) {
         let (work, ..) = job(fields, value, collector);
-        let sections = locks::sections(fields, work.as_ref(), locks, collector);
+        let sections = locks::sections(fields, least(work.as_ref()), locks, collector);
         let preemption = regions::preemption(fields, work.as_ref(), collector);
         let (work, sections, preemption) = (work?, sections?, preemption?);
         let (period_ns, sporadic, jitter_ns) = (1, false, None); // its chains tell
@@ -132,7 +132,7 @@ fn sporadic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     let separations = separations(&fields.what("separation"), bursty, collector);
     let extra_ns = fields.time("extra", collector).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
-    let sections = locks::sections(fields, work.as_ref(), locks, collector);
+    let sections = locks::sections(fields, least(work.as_ref()), locks, collector);
     let preemption = regions::preemption(fields, work.as_ref(), collector);
     let (separation_ns, further_ns) = separations?;
     let deadline_ns = deadline_ns.unwrap_or(*further_ns.last().unwrap_or(&separation_ns));
@@ -191,7 +191,7 @@ fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     let jitter = fields.take("jitter");
     let jitter_ns = jitter.and_then(|value| collector.time("`jitter`", value)).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
-    let sections = locks::sections(fields, work.as_ref(), locks, collector);
+    let sections = locks::sections(fields, least(work.as_ref()), locks, collector);
     let preemption = regions::preemption(fields, work.as_ref(), collector);
     let period_ns = period_ns?;
     if let Some(jitter) = jitter.filter(|_| jitter_ns >= period_ns) {
@@ -432,4 +432,9 @@ fn phase(value: &Value, timers: &mut Vec<String>, collector: &mut Collector) -> 
     }
     fields.finish(collector);
     found
+}
+
+/// What sections of a job have to fit, as far as that is known.
+fn least(work: Option<&Work>) -> (u64, &'static str) {
+    (work.map_or(u64::MAX, Work::min_ns), "the least work of a job")
 }

@@ -3,7 +3,7 @@
 use super::names::is_plain;
 use super::state::Resolver;
 use crate::model::shape::Shape;
-use crate::model::{Child, Load, Lock, Plan, Protocol, Section, Work};
+use crate::model::{Child, Load, Lock, Plan, Protocol, Section};
 use crate::policies;
 use crate::policies::reservation::{Replenishment, ServerRules};
 use crate::text::faults::Fault;
@@ -58,16 +58,15 @@ fn protocol(what: &str, spot: Spot, fields: &mut Fields, collector: &mut Collect
     )
 }
 
-/// `sections = [ { lock = "bus", at = "1ms", length = "2ms", sections = [ … ] }, … ]`.
+/// `sections = [ { lock = "bus", at = "1ms", length = "2ms", sections = [ … ] }, … ]` that end within so much work, which has a name; none after a fault.
 pub fn sections(
     fields: &mut Fields,
-    work: Option<&Work>,
+    within: (u64, &str),
     locks: &[Lock],
     collector: &mut Collector,
 ) -> Option<Vec<Section>> {
     let Some(value) = fields.take("sections") else { return Some(Vec::new()) };
-    let within_ns = work.map_or(u64::MAX, Work::min_ns);
-    list(value, (within_ns, "the least work of a job"), &mut Vec::new(), locks, collector)
+    list(value, within, &mut Vec::new(), locks, collector)
 }
 
 /// Sections one after the other; `held`: locks of those around them.

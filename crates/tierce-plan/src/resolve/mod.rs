@@ -8,7 +8,7 @@ mod first_replica;
 mod for_each;
 mod job_deadlines;
 mod load;
-mod locks;
+pub mod locks;
 mod machine;
 pub mod matching;
 mod misfit;

@@ -79,6 +79,19 @@ impl Maker {
         self.draws.between(least, most)
     }
 
+    /// So many locks for tasks below one node by deadlines or priorities, of one protocol.
+    pub fn locks(&mut self, deadlines: bool, locks: u64) {
+        let protocols: &[&str] = if deadlines {
+            &["inheritance", "srp"]
+        } else {
+            &["inheritance", "ceiling", "immediate-ceiling"]
+        };
+        let protocol = protocols[self.between(0, protocols.len() as u64 - 1) as usize];
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+    }
+
     /// Sections within `length` us of work; a lock only after those of lower numbers.
     pub fn sections(&mut self, length: u64, held: u64, locks: u64) -> String {
         let (mut list, mut at) = (Vec::new(), 0);

@@ -6,28 +6,19 @@ use tierce_analysis::question::Policy;
 use tierce_analysis::spin_locks::Spin;
 use tierce_analysis::suspending_locks::Queue;
 use tierce_analysis::system;
-use tierce_plan::reading::{listed, Collector, Fields, Table, Value};
-use tierce_plan::{closest, show_time, Fault, Protocol, Spot};
+use tierce_plan::reading::{listed, Collector, Fields, Table};
+use tierce_plan::{closest, Fault, Lock, Protocol};
 
-/// A lock.
-pub struct Lock {
-    pub name: String,
-    pub protocol: Protocol,
-    spot: Spot,
-}
-
-impl Lock {
-    /// For the analysis.
-    pub fn protocol(&self) -> system::Protocol {
-        match self.protocol {
-            Protocol::None => system::Protocol::OneCpu(OneCpu::None),
-            Protocol::Inheritance => system::Protocol::OneCpu(OneCpu::Inheritance),
-            Protocol::Msrp => system::Protocol::Spin(Spin::NonPreemptive),
-            Protocol::Mrsp => system::Protocol::Spin(Spin::Ceiling),
-            Protocol::Mpcp => system::Protocol::Suspend(Queue::Priority),
-            Protocol::Fmlp => system::Protocol::Suspend(Queue::Fifo),
-            _ => system::Protocol::OneCpu(OneCpu::Ceiling),
-        }
+/// As the analysis calls it.
+pub fn protocol(lock: &Lock) -> system::Protocol {
+    match lock.protocol {
+        Protocol::None => system::Protocol::OneCpu(OneCpu::None),
+        Protocol::Inheritance => system::Protocol::OneCpu(OneCpu::Inheritance),
+        Protocol::Msrp => system::Protocol::Spin(Spin::NonPreemptive),
+        Protocol::Mrsp => system::Protocol::Spin(Spin::Ceiling),
+        Protocol::Mpcp => system::Protocol::Suspend(Queue::Priority),
+        Protocol::Fmlp => system::Protocol::Suspend(Queue::Fifo),
+        _ => system::Protocol::OneCpu(OneCpu::Ceiling),
     }
 }
 
@@ -70,92 +61,6 @@ pub fn read(table: &Table, collector: &mut Collector) -> Vec<Lock> {
         locks.push(Lock { name: key.text.clone(), protocol, spot: key.spot });
     }
     locks
-}
-
-/// `sections = [ { lock = "bus", at = "1ms", length = "2ms", sections = [ … ] }, … ]`.
-pub fn sections(
-    fields: &mut Fields,
-    work_ns: u64,
-    locks: &[Lock],
-    collector: &mut Collector,
-) -> Vec<CriticalSection> {
-    let Some(value) = fields.take("sections") else { return Vec::new() };
-    list(value, (work_ns, "the work of a job"), &mut Vec::new(), locks, collector)
-}
-
-fn list(
-    value: &Value,
-    within: (u64, &str),
-    held: &mut Vec<usize>,
-    locks: &[Lock],
-    collector: &mut Collector,
-) -> Vec<CriticalSection> {
-    let Some(items) = collector.list("`sections`", value) else { return Vec::new() };
-    let mut from_ns = 0;
-    let read = items.iter().filter_map(|item| section(item, &mut from_ns, within, held, locks, collector));
-    read.collect()
-}
-
-/// One of the list, which begins at `from_ns` at the earliest and sets that to its end.
-fn section(
-    value: &Value,
-    from_ns: &mut u64,
-    within: (u64, &str),
-    held: &mut Vec<usize>,
-    locks: &[Lock],
-    collector: &mut Collector,
-) -> Option<CriticalSection> {
-    let table = collector.table("a section", value)?;
-    let mut fields = Fields::new("a section", table);
-    let (named, at, length) = (fields.take("lock"), fields.take("at"), fields.take("length"));
-    let misspelt = fields.is_misspelt("lock") || fields.is_misspelt("length");
-    if (named.is_none() || length.is_none()) && !misspelt {
-        let message = "a section says which lock it holds, and for how much CPU time";
-        let fault = Fault::new("section_needs_lock_and_length", value.spot, message);
-        collector.add(fault.hint("{ lock = \"bus\", length = \"2ms\" }"));
-    }
-    let lock = named.and_then(|value| find(value, locks, collector));
-    if let (Some(named), Some(lock)) = (named, lock.filter(|lock| held.contains(lock))) {
-        let message = "a job that requests a lock that it has waits for itself";
-        collector.add(Fault::new("lock_is_held_already", named.spot, message).value(&locks[lock].name));
-    }
-    let at_ns = at.map_or(Some(*from_ns), |value| collector.time("`at` of a section", value));
-    if let (Some(at), Some(at_ns)) = (at, at_ns.filter(|at_ns| at_ns < from_ns)) {
-        let message = "a section begins before the one before it has ended";
-        let fault = Fault::new("sections_follow_each_other", at.spot, message);
-        collector.add(fault.value(show_time(at_ns)).bound(format!("at least {}", show_time(*from_ns))));
-    }
-    let length_ns = length.and_then(|value| collector.duration("`length` of a section", value));
-    let end_ns = at_ns.unwrap_or(*from_ns).saturating_add(length_ns.unwrap_or(0));
-    if end_ns > within.0 {
-        let message = format!("the section ends after {}", within.1);
-        let fault = Fault::new("section_must_fit_the_work", value.spot, message);
-        collector.add(fault.value(show_time(end_ns)).bound(show_time(within.0)));
-    }
-    *from_ns = end_ns.max(*from_ns);
-    held.extend(lock);
-    let within = (length_ns.unwrap_or(u64::MAX), "the one around it");
-    let inner =
-        fields.take("sections").map_or(Vec::new(), |value| list(value, within, held, locks, collector));
-    held.truncate(held.len() - usize::from(lock.is_some()));
-    fields.finish(collector);
-    Some(CriticalSection { lock: lock?, length_ns: length_ns?, inner })
-}
-
-fn find(value: &Value, locks: &[Lock], collector: &mut Collector) -> Option<usize> {
-    let name = collector.text("`lock` of a section", value)?;
-    let found = locks.iter().position(|lock| lock.name == name);
-    if found.is_none() {
-        let names: Vec<_> = locks.iter().map(|lock| lock.name.as_str()).collect();
-        let hint = match closest(name, names.iter().copied()) {
-            Some(close) => format!("did you mean \"{close}\"?"),
-            None if names.is_empty() => "[lock.NAME] with `protocol = …`".into(),
-            None => format!("there are {}", listed(&names)),
-        };
-        let fault = Fault::new("lock_must_exist", value.spot, format!("there is no lock `{name}`"));
-        collector.add(fault.hint(hint));
-    }
-    found
 }
 
 /// Locks that do not go with each other, with the CPUs or with the policy.

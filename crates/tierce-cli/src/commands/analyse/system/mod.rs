@@ -33,7 +33,7 @@ pub fn run(args: &Args, set: Set) -> Result<ExitCode> {
         after: task.after,
     };
     let members = tasks.into_iter().map(member).collect();
-    let used: Vec<_> = locks.iter().map(locks::Lock::protocol).collect();
+    let used: Vec<_> = locks.iter().map(locks::protocol).collect();
     let paths = chains.iter().map(|chain| Path { links: chain.links.clone() }).collect();
     let system = Arc::new(System::new(members, cpus, &used, paths, &args.options())?);
     let worker = Arc::clone(&system);

@@ -2,13 +2,13 @@
 
 use super::chains::{self, Chain};
 use super::draft::Draft;
-use super::locks::{self, Lock};
+use super::locks;
 use std::sync::Arc;
 use tierce_analysis::question::{Policy, CPUS_MAX};
 use tierce_analysis::requests::Requests;
 use tierce_analysis::{Criticality, Entry, Sections, Task};
-use tierce_plan::reading::{parse, wrong_kind, Collector, Fields, Kind, Table, Value};
-use tierce_plan::{Fault, Faults, Source, Sources, Spot};
+use tierce_plan::reading::{parse, sections, wrong_kind, Collector, Fields, Kind, Table, Value};
+use tierce_plan::{Fault, Faults, Lock, Section, Source, Sources, Spot};
 
 /// All of it.
 pub struct Set {
@@ -116,7 +116,9 @@ impl Reading<'_, '_> {
         (task.jitter_ns, task.blocking_ns) = (self.time("jitter"), self.time("blocking"));
         let entry = self.entry(name, task, requests);
         let cpu = self.fields.whole("cpu", 0, i64::from(CPUS_MAX) - 1, self.collector);
-        let sections = locks::sections(&mut self.fields, work_ns, self.locks, self.collector);
+        let within = (work_ns, "the work of a job");
+        let sections = sections(&mut self.fields, within, self.locks, self.collector).unwrap_or_default();
+        let sections = sections.iter().map(Section::critical).collect();
         if triggered && !misspelt {
             self.only_with_a_period(name);
         }
