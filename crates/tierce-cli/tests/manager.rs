@@ -468,7 +468,7 @@ fn a_hostile_user() {
     let rude = got("rude");
     println!("rude: {rude}");
     let number = |key: &str| rude[key].as_u64().unwrap();
-    assert!(number("held") == 2000 && number("sent") > 9000 && number("ms") < 12_000, "{rude}");
+    assert!(number("held") == 2000 && number("sent") > 9000 && number("in_time") > 5_000, "{rude}");
     assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
     // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
     let memory = |whose: &str| [0, 1].map(|when| got("memory")[whose][when].as_u64().unwrap());
@@ -479,11 +479,17 @@ fn a_hostile_user() {
     assert!(after - before <= 64 * 1024 + 1024, "records that wait have 64 MiB: {}", got("memory"));
 
     // Each period has its 2 ms.
-    let row = |when: &str| {
-        let rows = got(when)["promises"].as_array().unwrap_or_else(|| panic!("{}", log()));
-        rows.iter().find(|row| row["name"] == "sure").unwrap_or_else(|| panic!("{}", got(when))).clone()
+    let [before, after] = ["before", "after"].map(|when| -> Value {
+        let text = std::fs::read_to_string(boot.out.join(format!("{when}.status")));
+        serde_json::from_str(&text.unwrap()).unwrap_or_else(|why| panic!("{when}: {why}\n{}", log()))
+    });
+    let row = |status: &Value, name: &str| -> Value {
+        let rows = status["promises"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap_or(&Value::Null).clone()
     };
-    let (before, after) = (row("before"), row("after"));
+    let asked = [&before, &after].map(|status| row(status, "asker")["supply_ns"].as_u64().unwrap_or(0));
+    let left_out = &after["left_out"];
+    let [before, after] = [&before, &after].map(|status| row(status, "sure"));
     println!("before: {before}\nafter: {after}");
     let count = |row: &Value, key: &str| row["promise"][key].as_u64().unwrap_or(0);
     let windows = count(&after, "windows") - count(&before, "windows");
@@ -491,17 +497,13 @@ fn a_hostile_user() {
     // But for what the kernel takes, which is counted: interrupts, higher scheduling classes, and where it cannot be preempted. Here the
     // virtual CPUs take turns, and one may spin for a lock of the kernel until the other has its turn.
     let [missed, missing] = ["not_kept", "missing_ns"].map(|key| count(&after, key) - count(&before, key));
-    assert!(missed <= windows / 300 && missing <= missed * 2_000_000, "{after}");
+    assert!(missed <= windows / 100 && missing <= missed * 2_000_000, "{after}");
     // A budget that ends late in one period is a debt in the next. In all, she has what is promised but for what is counted as missing.
     let [promised, received] = ["promised_ns", "received_ns"].map(|key| count(&after, key));
     assert!(received + count(&after, "missing_ns") + 2_000 * windows >= promised, "{after}");
     // Her thread that asks has its place in time, whatever else the loader is told of threads: it has run there, some 10 ms.
-    let asked = |when: &str| {
-        let rows = got(when)["promises"].as_array().unwrap();
-        rows.iter().find(|row| row["name"] == "asker").map_or(0, |row| row["supply_ns"].as_u64().unwrap())
-    };
-    println!("asker: {} ns before, {} ns after", asked("before"), asked("after"));
-    assert!(asked("after") > asked("before") + 5_000_000, "{}", got("after")["left_out"]);
+    println!("asker: {} ns before, {} ns after", asked[0], asked[1]);
+    assert!(asked[1] > asked[0] + 5_000_000, "{left_out}");
     // And she is answered.
     let (alone, beside) = (got("alone"), got("beside"));
     println!("alone: {alone}\nbeside: {beside}");
@@ -685,11 +687,14 @@ fn connected(uid: u32) -> std::io::Result<UnixStream> {
 fn polite_client() {
     let Ok(file) = std::env::var("POLITE") else { return };
     let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
+    // Of another name than this thread, or it might take the place of `asker`.
+    let granted = std::thread::Builder::new().name("granted".into());
+    let sleeps = granted.spawn(move || {
         // SAFETY: takes nothing, and cannot fail.
         let _ = tell.send(unsafe { libc::gettid() });
         std::thread::sleep(Duration::from_secs(1000));
     });
+    drop(sleeps.unwrap());
     let tid = told.recv().unwrap();
     let mut stream = UnixStream::connect("/run/tierce-manager.sock").unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -751,7 +756,8 @@ fn rude_client() {
     let (begun, gap) = (Instant::now(), Duration::from_secs(seconds) / requests);
     // Each thread has a share of the requests, so that no answer holds up those of others.
     let flood = |own: u32| {
-        let (mut sent, mut answered, mut refused, mut stream) = (0u64, 0u64, 0u64, None::<UnixStream>);
+        let (mut sent, mut in_time, mut answered, mut refused) = (0u64, 0u64, 0u64, 0u64);
+        let mut stream = None::<UnixStream>;
         for number in (own..requests).step_by(FLOOD as usize) {
             std::thread::sleep((gap * number).saturating_sub(begun.elapsed()));
             if begun.elapsed() > Duration::from_secs(seconds * 3) {
@@ -770,6 +776,7 @@ fn rude_client() {
                 continue;
             }
             sent += 1;
+            in_time += u64::from(begun.elapsed() < Duration::from_secs(seconds));
             let mut block = [0; 4096];
             if let Ok(length @ 1..) = to.read(&mut block) {
                 match String::from_utf8_lossy(&block[..length]).contains("too_many") {
@@ -778,16 +785,22 @@ fn rude_client() {
                 }
             }
         }
-        [sent, answered, refused]
+        [sent, in_time, answered, refused]
     };
-    let counts: Vec<[u64; 3]> = std::thread::scope(|scope| {
+    let counts: Vec<[u64; 4]> = std::thread::scope(|scope| {
         let flood = &flood;
         let threads: Vec<_> = (0..FLOOD).map(|own| scope.spawn(move || flood(own))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let [sent, answered, refused] = [0, 1, 2].map(|at| counts.iter().map(|count| count[at]).sum::<u64>());
-    let ms = begun.elapsed().as_millis();
-    let said =
-        json!({ "held": held, "sent": sent, "answered": answered, "refused": refused, "ms": ms as u64 });
+    let [sent, in_time, answered, refused] =
+        [0, 1, 2, 3].map(|at| counts.iter().map(|count| count[at]).sum::<u64>());
+    let said = json!({
+        "held": held,
+        "sent": sent,
+        "in_time": in_time,
+        "answered": answered,
+        "refused": refused,
+        "ms": begun.elapsed().as_millis() as u64,
+    });
     std::fs::write(file, said.to_string()).unwrap();
 }
