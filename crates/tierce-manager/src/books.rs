@@ -138,26 +138,34 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u32>,
     /// A word for people and rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// What else rules may want to know.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub about: Map<String, Value>,
     /// For whom.
     pub target: Target,
     /// How threads share it, or the policy of the scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// The most valuable first.
     pub modes: Vec<Mode>,
     /// Only below this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
     /// It stays pending when it cannot be granted, and when it is revoked.
     pub waits: bool,
     /// What it has; nothing: it is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
     /// Why it is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Wrong>,
     /// What it has will be taken away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Taken>,
     /// How its owner has divided a scheduler.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub divided: Vec<Edit>,
 }
 
@@ -187,8 +195,10 @@ pub struct Held {
     /// The node above.
     pub under: String,
     /// The replica of that node, where a rule has chosen one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
     /// A second parent, for time beyond the budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soft: Option<String>,
     /// Parameters of the edge.
     pub keys: Keys,

@@ -40,7 +40,12 @@ impl Live {
         self.events.borrow_mut().read_up_to(u64::MAX); // all that was told comes before what the new one writes
         self.rings = rings;
         self.stats.waits_are_forgotten(); // the new object is not told how they end
-        Ok(std::mem::replace(&mut self.kernel, kernel))
+        let old = std::mem::replace(&mut self.kernel, kernel);
+        let has_missed = (old.side().missed, old.skipped()) != (self.missed, self.skipped);
+        // The new object counts from zero; what the old one has missed since the last look is looked for.
+        self.missed = if has_missed { u64::MAX } else { 0 };
+        self.skipped = 0;
+        Ok(old)
     }
 
     /// Hear of threads, for about that long; whether that was all. What else has happened is taken in by the next turn.
