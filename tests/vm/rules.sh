@@ -69,4 +69,29 @@ kill "$spun"
 sleep 2
 graph no-overrun
 over
+
+# A plan whose match anybody can forge, and a manager that starts later.
+finish TERM
+sed 's/, uid = 0//' manager.toml >forged.toml
+begin second forged.toml || exit
+# A rule of bob's that never ends, or wants all memory, or fails, while alice asks for what has nothing to do with it.
+printf '[[rule]]\nfile = "bad.rhai"\nowner = "user:1002"\n' >rules.toml
+tierce manager --config rules.toml --books /out/books.json 2>>/out/manager.err &
+manager=$!
+until tierce request --list >/dev/null 2>&1; do sleep 0.2; done
+chmod 1777 /tmp
+peak() {
+	awk '/^VmHWM/ { printf "%d", $2 }' "/proc/$manager/status"
+}
+su alice -c "POLITE=/tmp/alone exec ./clients --exact polite_client" >/out/alone.log 2>&1
+say bad-alone "$(cat /tmp/alone)"
+before=$(peak)
+su bob -c "LABELS=/tmp/labels exec ./clients --exact client_with_labels" >/out/labels.log 2>&1 &
+labels=$!
+su alice -c "POLITE=/tmp/beside exec ./clients --exact polite_client" >/out/beside.log 2>&1
+say bad-beside "$(cat /tmp/beside)"
+wait $labels
+say bad-labels "$(cat /tmp/labels)"
+say bad-memory "[$before,$(peak)]"
+over
 finish TERM

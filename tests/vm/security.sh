@@ -139,6 +139,8 @@ say units $unit
 refused others "trouble others $sure"
 refused cgroup 'echo $$ >/sys/fs/cgroup/system.slice/service/cgroup.procs'
 refused socket 'tierce ctl reserve $$ --under rt --budget 1ms --period 10ms'
+refused socket-apply 'tierce apply security.toml'
+refused socket-status 'tierce status'
 refused fifo 'chrt -f 1 true'
 refused nice 'nice -n -5 true'
 

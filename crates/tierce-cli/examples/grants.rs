@@ -1,5 +1,5 @@
 //! Asks the manager for CPU time, many times, and compares its books with the plan in force, with what admission control proves of it, and
-//! with the kernel's graph. `bench/manager/run` starts it in a virtual machine.
+//! with the kernel's graph. `bench/grants/run` starts it in a virtual machine.
 //!
 //!     grants churn BOOKS RATE SECONDS EVERY   so many grants and revocations per second, compared after each: books and the edges that
 //!                                             the kernel has are copied after each, and at the end the books are compared with these
@@ -240,11 +240,11 @@ fn asked(request: Value) -> Result<Value> {
     served.map_err(|(rule, message)| anyhow::anyhow!("{rule}: {message}"))
 }
 
-/// Budgets of 1 to 10 % of a CPU. Half of the threads have one: so most requests fit, some are more than a user may have, and for some others
-/// have to go.
+/// Budgets of 1 to 18 % of a CPU. If half of the threads had one, as they would if all were granted, that were more than there is: some are more
+/// than a user may have, and for many others have to go.
 fn wish(draw: &mut Draw, tid: i32) -> Value {
     let period_ms = [10, 20, 50][draw.below(3)];
-    let modes = json!([{ "budget": format!("{}us", period_ms * (10 + draw.below(90))), "period": format!("{period_ms}ms"),
+    let modes = json!([{ "budget": format!("{}us", period_ms * (10 + draw.below(170))), "period": format!("{period_ms}ms"),
         "value": draw.below(9) }]);
     let owner = format!("user:{}", 1001 + draw.below(3));
     json!({ "request": "request", "thread": tid, "modes": modes, "owner": owner })

@@ -983,7 +983,7 @@ fn security() {
     assert_eq!(bound("unit-forged", "unit"), [0; 0]);
     assert_eq!(bound("unit", "unit"), [boot.got("units").as_u64().unwrap()]);
     assert_eq!(boot.got("others"), 0, "{}", std::fs::read_to_string(boot.out.join("others.said")).unwrap());
-    for what in ["cgroup", "socket", "fifo", "nice"] {
+    for what in ["cgroup", "socket", "socket-apply", "socket-status", "fifo", "nice"] {
         assert_ne!(boot.got(what), 0, "{what}");
     }
 

@@ -390,8 +390,6 @@ fn users_ask_and_get_what_they_are_promised() {
     assert_eq!((seen("container-list"), seen("not-the-container-either")), (1, 0));
     answered("not-its-unit", 2, "", "asker_must_act_for_the_owner");
     answered("not-the-container", 2, "", "asker_must_act_for_the_owner");
-    // Rules that cannot be read change nothing; others are in force at once.
-
     // Who asks for a deadline is told of jobs that miss it, a rule hears of them, and they are counted.
     answered("late", 0, "granted", "");
     let mode =
@@ -435,6 +433,7 @@ fn users_ask_and_get_what_they_are_promised() {
     assert_eq!(counted("late-none-status").0, None);
     assert_eq!(got("late-zero")["code"], 2);
 
+    // Rules that cannot be read change nothing; others are in force at once.
     answered("before-reload", 0, "granted", "");
     answered("after-reload", 1, "refused", "limit_per_user");
     let manager = std::fs::read_to_string(boot.out.join("manager.err")).unwrap();
@@ -449,10 +448,35 @@ fn users_ask_and_get_what_they_are_promised() {
     }
 }
 
-/// All that one user can do at once to another: the other keeps what is promised, and is answered.
+/// All that one user can do at once to another: the other keeps what is promised, and is answered. Here virtual CPUs take turns, and one may
+/// spin for a lock of the kernel until another one has its turn, as interrupts and higher scheduling classes take time: that is counted.
 #[test]
 fn a_hostile_user() {
-    let trouble = std::env::temp_dir().join(format!("tierce-storm-{}", std::process::id()));
+    let [before, after] = hostile(2);
+    let since = |key: &str| promise(&after, key) - promise(&before, key);
+    let (windows, missed) = (since("windows"), since("not_kept"));
+    assert!(missed <= windows / 100 && since("missing_ns") <= missed * 2_000_000, "{after}");
+    // A budget that ends late in one period is a debt in the next. In all, she has what is promised but for what is counted as missing.
+    let received = promise(&after, "received_ns") + promise(&after, "missing_ns");
+    assert!(received + 2_000 * windows >= promise(&after, "promised_ns"), "{after}");
+}
+
+/// The same on one CPU: every period has its budget, as on a machine that is left in peace ([`one_cpu`] of `kernel.rs`) but for 30 us. What a
+/// period has more is a debt in the next one, so none has 50 us more either.
+#[test]
+fn a_hostile_user_on_one_cpu() {
+    let [before, after] = hostile(1);
+    assert_eq!(promise(&after, "not_kept"), promise(&before, "not_kept"), "{after}");
+    assert!(promise(&after, "least_ns") >= 2_000_000 - 50_000, "{after}");
+}
+
+fn promise(row: &Value, key: &str) -> u64 {
+    row["promise"][key].as_u64().unwrap_or(0)
+}
+
+/// The reservation of another user before and after 3 s of it.
+fn hostile(cpus: u32) -> [Value; 2] {
+    let trouble = std::env::temp_dir().join(format!("tierce-storm-{cpus}-{}", std::process::id()));
     let mut compile = Command::new("gcc");
     compile.args(["-static", "-O2", "-Wall", "-o"]).arg(&trouble).arg(root().join("tests/vm/trouble.c"));
     assert!(compile.status().unwrap().success());
@@ -461,14 +485,16 @@ fn a_hostile_user() {
         format!("{}:/bin/trouble", trouble.display()),
     ];
     let programs: Vec<&str> = programs.iter().flat_map(|program| ["--file", program]).collect();
-    let boot = Boot::of("hostile.sh", 2, &["hostile.toml"], &programs);
+    let boot = Boot::of("hostile.sh", cpus, &["hostile.toml"], &programs);
     let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
 
     // Two thousand connections, a thousand requests a second. He and the users of his range are one person: 20 at once, and ten per second.
     let rude = got("rude");
     println!("rude: {rude}");
     let number = |key: &str| rude[key].as_u64().unwrap();
-    assert!(number("held") == 2000 && number("sent") > 9000 && number("in_time") > 5_000, "{rude}");
+    assert!(number("held") == 2000 && number("sent") > 10_000, "{rude}");
+    // On two CPUs, which take turns, they may need longer.
+    assert!(number("in_time") > if cpus == 1 { 10_000 } else { 5_000 }, "{rude}");
     assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
     // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
     let memory = |whose: &str| [0, 1].map(|when| got("memory")[whose][when].as_u64().unwrap());
@@ -478,7 +504,6 @@ fn a_hostile_user() {
     let [before, after] = memory("loader");
     assert!(after - before <= 64 * 1024 + 1024, "records that wait have 64 MiB: {}", got("memory"));
 
-    // Each period has its 2 ms.
     let [before, after] = ["before", "after"].map(|when| -> Value {
         let text = std::fs::read_to_string(boot.out.join(format!("{when}.status")));
         serde_json::from_str(&text.unwrap()).unwrap_or_else(|why| panic!("{when}: {why}\n{}", log()))
@@ -489,21 +514,13 @@ fn a_hostile_user() {
     };
     let asked = [&before, &after].map(|status| row(status, "asker")["supply_ns"].as_u64().unwrap_or(0));
     let left_out = &after["left_out"];
-    let [before, after] = [&before, &after].map(|status| row(status, "sure"));
-    println!("before: {before}\nafter: {after}");
-    let count = |row: &Value, key: &str| row["promise"][key].as_u64().unwrap_or(0);
-    let windows = count(&after, "windows") - count(&before, "windows");
+    let sure = [&before, &after].map(|status| row(status, "sure"));
+    println!("before: {}\nafter: {}", sure[0], sure[1]);
+    let windows = promise(&sure[1], "windows") - promise(&sure[0], "windows");
     assert!(windows >= 300, "{windows}");
-    // But for what the kernel takes, which is counted: interrupts, higher scheduling classes, and where it cannot be preempted. Here the
-    // virtual CPUs take turns, and one may spin for a lock of the kernel until the other has its turn.
-    let [missed, missing] = ["not_kept", "missing_ns"].map(|key| count(&after, key) - count(&before, key));
-    assert!(missed <= windows / 100 && missing <= missed * 2_000_000, "{after}");
-    // A budget that ends late in one period is a debt in the next. In all, she has what is promised but for what is counted as missing.
-    let [promised, received] = ["promised_ns", "received_ns"].map(|key| count(&after, key));
-    assert!(received + count(&after, "missing_ns") + 2_000 * windows >= promised, "{after}");
-    // Her thread that asks has its place in time, whatever else the loader is told of threads: it has run there, some 10 ms.
+    // Her thread that asks has its place in time, whatever else the loader is told of threads: it has run there, some 5 to 10 ms.
     println!("asker: {} ns before, {} ns after", asked[0], asked[1]);
-    assert!(asked[1] > asked[0] + 5_000_000, "{left_out}");
+    assert!(asked[1] > asked[0] + 3_000_000, "{left_out}");
     // And she is answered.
     let (alone, beside) = (got("alone"), got("beside"));
     println!("alone: {alone}\nbeside: {beside}");
@@ -511,12 +528,14 @@ fn a_hostile_user() {
     assert!(beside["most_ms"].as_f64() < Some(100.0), "{beside}");
     assert_eq!(got("hostile-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
     let _ = std::fs::remove_file(&trouble);
+    sure
 }
 
 /// Rules that make nodes, with threads that run: a cage, a scheduler for each session, and an overrun partition.
 #[test]
 fn rules_make_nodes_that_hold() {
-    let boot = Boot::of("rules.sh", 1, &["manager.toml"], &[]);
+    let clients = format!("{}:/guest/clients", std::env::current_exe().unwrap().display());
+    let boot = Boot::of("rules.sh", 1, &["manager.toml", "bad.rhai"], &["--file", &clients]);
     let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
     // CPU time of a part from the node above, in parts per million, between two looks.
     let share = |scenario: &str, parent: &str, child: &str| {
@@ -555,7 +574,36 @@ fn rules_make_nodes_that_hold() {
     near(share("overrun", "rt", own), 100_000);
     near(share("overrun", "overrun", own), 50_000);
     assert!(!has("no-overrun", "overrun"), "{}", log());
-    assert_eq!(got("first-end"), &json!({ "code": 0, "state": "disabled" }), "{}", log());
+
+    // A manager that comes when such a plan is in force already says once what can be forged.
+    let said = std::fs::read_to_string(boot.out.join("manager.err")).unwrap();
+    assert_eq!(said.matches("match_can_be_forged").count(), 1, "{said}");
+
+    // A user's rule that never ends, wants all memory or fails ends by its name, and nobody else waits for it for longer than 50 ms.
+    let labels = got("bad-labels");
+    println!("{labels}");
+    for (label, why) in [
+        ("endless", "CPU time, bound 20 ms"),
+        ("doubles", "size of data"),
+        ("texts", "memory, bound 16 MiB|CPU time, bound 20 ms"),
+        ("throws", "Runtime error: no"),
+        ("slow", "after long thought"),
+    ] {
+        let said = labels[label]["said"].as_array().unwrap_or_else(|| panic!("{label}: {}", log()));
+        assert!(labels[label]["times"].as_u64() >= Some(4), "{label}: {labels}");
+        let is_why = |said: &str| why.split('|').any(|why| said.contains(why));
+        assert!(said.iter().all(|said| is_why(said.as_str().unwrap())), "{label}: {said:?}");
+    }
+    let [alone, beside] = ["bad-alone", "bad-beside"].map(got);
+    println!("alone: {alone}\nbeside: {beside}\nmemory, KiB: {}", got("bad-memory"));
+    assert_eq!((&beside["wrong"], beside["granted"].as_u64()), (&json!([]), alone["granted"].as_u64()));
+    let wait_ms = beside["most_ms"].as_f64().unwrap();
+    assert!(wait_ms < 50.0, "{beside}");
+    let [before, after] = [0, 1].map(|when| got("bad-memory")[when].as_u64().unwrap());
+    assert!(after - before < 32 * 1024, "{before} KiB, then {after} KiB");
+    for run in ["first-end", "second-end"] {
+        assert_eq!(got(run), &json!({ "code": 0, "state": "disabled" }), "{}", log());
+    }
 }
 
 /// A thread with a period, and one without.
@@ -727,6 +775,41 @@ fn polite_client() {
     std::fs::write(file, said.to_string()).unwrap();
 }
 
+/// What the machine runs this program for: bob asks for 4 s, each time with another label, which his rule goes by. Writes what was said to each
+/// into the file that `LABELS` names; without it there is nothing to test here.
+#[test]
+fn client_with_labels() {
+    let Ok(file) = std::env::var("LABELS") else { return };
+    // SAFETY: a system call without arguments.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    let mut stream = UnixStream::connect("/run/tierce-manager.sock").unwrap();
+    let mut from = std::io::BufReader::new(stream.try_clone().unwrap());
+    let mut all = json!({});
+    let begun = Instant::now();
+    for label in ["endless", "doubles", "texts", "throws", "slow"].iter().cycle() {
+        if begun.elapsed() > Duration::from_secs(4) {
+            break;
+        }
+        let modes = json!([{ "budget": "500us", "period": "10ms" }]);
+        let request =
+            json!({ "version": 1, "request": "request", "thread": tid, "modes": modes, "label": label });
+        stream.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        let said = answer.pointer("/answer/reason/message").or(answer.pointer("/error/message"));
+        let said = said.cloned().unwrap_or(answer);
+        let its = all.as_object_mut().unwrap().entry(*label).or_insert(json!({ "times": 0, "said": [] }));
+        its["times"] = json!(its["times"].as_u64().unwrap() + 1);
+        let known = its["said"].as_array_mut().unwrap();
+        if !known.contains(&said) {
+            known.push(said);
+        }
+        std::thread::sleep(Duration::from_millis(100)); // ten per second are allowed
+    }
+    std::fs::write(file, all.to_string()).unwrap();
+}
+
 /// Threads that send his requests.
 const FLOOD: u32 = 16;
 
@@ -736,7 +819,7 @@ const FLOOD: u32 = 16;
 #[test]
 fn rude_client() {
     let Ok(file) = std::env::var("RUDE") else { return };
-    let (requests, seconds, silent) = (10_000, 10, 1_000);
+    let (requests, seconds, silent) = (10_600, 10, 1_000); // some find their connection closed
     let most = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
     // SAFETY: the structure outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &most) }, 0);

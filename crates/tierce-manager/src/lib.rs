@@ -19,6 +19,7 @@ mod candidates;
 mod check;
 mod in_force;
 mod manager;
+pub mod memory;
 mod mode;
 mod principal;
 mod proposal;

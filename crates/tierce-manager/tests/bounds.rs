@@ -3,10 +3,15 @@
 mod common;
 use common::*;
 use serde_json::{json, Value};
+use std::alloc::System;
 use std::time::{Duration, Instant};
+use tierce_manager::memory::{used, Counted};
 use tierce_manager::rules::{cpu_time, to_rule, Known, STACK, TURN};
 use tierce_manager::{Ask, Asker, Principal, Rules, State, Unmatched, What, Which};
 use tierce_trace::{Missed, Unkept, Violated, Violation};
+
+#[global_allocator]
+static ALLOCATOR: Counted<System> = Counted(System);
 
 /// Rules run on a large stack, as they do in the manager.
 fn on_a_large_stack(test: impl FnOnce() + Send + 'static) {
@@ -75,16 +80,41 @@ fn a_hostile_rule_ends_and_the_request_is_refused_by_its_name() {
 #[test]
 fn the_rule_after_it_may_answer() {
     on_a_large_stack(|| {
-        let broken = ("broken".to_string(), "fn new_request(it) { loop {} }".to_string(), Value::Null);
-        let grants = "fn new_request(it) { #{ grant: it.request.user == 1000 } }";
-        let grants = ("grants".to_string(), grants.to_string(), Value::Null);
-        let mut both = manager(ONE, &[broken.clone(), grants]);
-        granted(&mut both, 1000, 11, &[("1ms/10ms", 0)]);
-        refused(&mut both, 1001, 12, &[("1ms/10ms", 0)]);
-        // One that only has no objection is no answer.
-        let passes = ("passes".to_string(), "fn new_request(it) { }".to_string(), Value::Null);
-        let mut both = manager(ONE, &[broken, passes]);
-        refused(&mut both, 1000, 11, &[("1ms/10ms", 0)]);
+        for body in ["loop {}", "let s = \"x\"; loop { s += s; }", "throw \"no\"", &many_texts(60)] {
+            let broken = ("broken".to_string(), format!("fn new_request(it) {{ {body} }}"), Value::Null);
+            let grants = "fn new_request(it) { #{ grant: it.request.user == 1000 } }";
+            let grants = ("grants".to_string(), grants.to_string(), Value::Null);
+            let mut both = manager(ONE, &[broken.clone(), grants]);
+            granted(&mut both, 1000, 11, &[("1ms/10ms", 0)]);
+            refused(&mut both, 1001, 12, &[("1ms/10ms", 0)]);
+            // One that only has no objection is no answer.
+            let passes = ("passes".to_string(), "fn new_request(it) { }".to_string(), Value::Null);
+            let mut both = manager(ONE, &[broken, passes]);
+            refused(&mut both, 1000, 11, &[("1ms/10ms", 0)]);
+        }
+    });
+}
+
+/// So many texts of 512 KiB at a time, none too long.
+fn many_texts(number: usize) -> String {
+    let one = |at: usize| format!("let v{at} = text + \"{at}\";");
+    let text = "let text = \"0123456789abcdef\"; for i in 0..15 { text += text; }";
+    format!("{text} {}", (0..number).map(one).collect::<String>())
+}
+
+/// Each text is short enough for a value, and a call within a call has as many again.
+#[test]
+fn all_that_a_rule_has_at_a_time_is_bounded() {
+    on_a_large_stack(|| {
+        let calls = format!("fn f(n) {{ {} f(n + 1) }} fn new_request(it) {{ f(0) }}", many_texts(8));
+        for text in [format!("fn new_request(it) {{ {} }}", many_texts(60)), calls] {
+            let mut manager = manager(ONE, &[("hostile".into(), text, Value::Null)]);
+            let before = used();
+            let (wrong, _) = refused(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+            println!("{}; then {} bytes are left of it", wrong.message, used() - before);
+            assert!(wrong.rule == "rule_failed" && wrong.message.contains("memory, bound 16 MiB"), "{wrong}");
+            assert!(used() - before < 1 << 20);
+        }
     });
 }
 

@@ -137,7 +137,11 @@ fn show(answer: &Value) {
     let number = |key: &str| answer[key].as_u64().unwrap_or(0);
     let since = units::time(number("elapsed_ns"));
     let edited = if answer["edited"] == true { ", changed by tierce ctl," } else { "" };
-    println!("{}{edited} on {} CPUs for {since}, by process {}", text("plan"), number("cpus"), number("pid"));
+    let cpus = match number("cpus") {
+        1 => "1 CPU".to_string(),
+        cpus => format!("{cpus} CPUs"),
+    };
+    println!("{}{edited} on {cpus} for {since}, by process {}", text("plan"), number("pid"));
     for thread in answer["threads"].as_array().map(Vec::as_slice).unwrap_or_default() {
         let jobs = match (thread["jobs"].as_u64(), thread["deadline_ns"].as_u64()) {
             (Some(jobs), Some(_)) => format!(": {jobs} jobs, {} misses", thread["misses"]),

@@ -24,6 +24,8 @@ pub const STRING: usize = 1 << 20;
 pub const ARRAY: usize = 1 << 13;
 /// All entries of maps of one value.
 pub const MAP: usize = 1 << 17;
+/// All that one rule has for one event at a time, bytes.
+pub const MEMORY: isize = 16 << 20;
 /// Variables at a time.
 pub const VARIABLES: usize = 256;
 /// Functions of a rule.

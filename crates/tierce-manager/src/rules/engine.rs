@@ -5,6 +5,7 @@ use super::convert::{of_rule, text, to_rule, Data, Record};
 use super::decision::Decision;
 use super::known::{It, Known};
 use crate::ask::Said;
+use crate::memory::used;
 use crate::principal::Principal;
 use crate::wrong::Wrong;
 use rhai::packages::{
@@ -48,6 +49,8 @@ struct Rule {
 struct Running {
     /// CPU time of this thread.
     until: Cell<Duration>,
+    /// Memory of this thread.
+    most: Cell<isize>,
     questions: Cell<u32>,
     fits: RefCell<Option<Fits>>,
 }
@@ -86,6 +89,7 @@ impl Rules {
     pub fn new() -> Self {
         let running = Rc::new(Running {
             until: Cell::new(Duration::ZERO),
+            most: Cell::new(isize::MAX),
             questions: Cell::new(0),
             fits: RefCell::new(None),
         });
@@ -188,6 +192,7 @@ impl Rules {
         for at in those {
             let asked = cpu_time();
             self.running.until.set(ends.min(asked + RULE));
+            self.running.most.set(used() + MEMORY);
             self.running.questions.set(QUESTIONS);
             let decided = match self.list[at].wasted < RULE {
                 true => self.call(at, event, &event_name, known),
@@ -264,6 +269,9 @@ pub fn cpu_time() -> Duration {
 fn ended_by(error: &EvalAltResult) -> String {
     match error.unwrap_inner() {
         EvalAltResult::ErrorTooManyOperations(_) => format!("operations, bound {OPERATIONS}"),
+        EvalAltResult::ErrorTerminated(why, _) if why.is_int() => {
+            format!("memory, bound {} MiB", MEMORY >> 20)
+        }
         EvalAltResult::ErrorTerminated(..) => {
             format!("CPU time, bound {} ms, and {} ms for all rules", RULE.as_millis(), TURN.as_millis())
         }
@@ -303,9 +311,12 @@ fn engine(running: &Rc<Running>) -> Engine {
     engine.set_max_map_size(MAP);
     engine.set_max_variables(VARIABLES);
     engine.set_max_functions(FUNCTIONS);
-    let clock = running.clone();
+    let bounds = running.clone();
     engine.on_progress(move |count| {
-        let is_over = count % LOOK == 0 && cpu_time() > clock.until.get();
+        if used() > bounds.most.get() {
+            return Some(Dynamic::ONE); // see `ended_by`
+        }
+        let is_over = count % LOOK == 0 && cpu_time() > bounds.until.get();
         is_over.then_some(Dynamic::UNIT)
     });
     register(&mut engine, running);

@@ -92,7 +92,7 @@ fn stay(config: &Config, rates: &Rates, way: &Way, told: Told, exit: fn()) {
         match serve(config, rates, way, told, exit) {
             Ok(()) => before.clear(),
             Err(error) => {
-                let now = format!("{error:#}");
+                let now = error.to_string(); // zbus says its cause, too
                 if now != before {
                     eprintln!("tierce: not on D-Bus: {now}");
                 }
