@@ -6,12 +6,17 @@
 use serde_json::json;
 use std::rc::Rc;
 use tierce_admission::PlanExt;
+use tierce_manager::memory::Counted;
 use tierce_manager::rules::shipped;
 use tierce_manager::{
     Ask, Asker, Books, InForce, Limits, Manager, Principal, Rules, State, ThreadInfo, Threads, What, Writer,
     Wrong,
 };
 use tierce_plan::{Edit, Options, Plan, Standing};
+
+/// As the program `tierce-manager` has it.
+#[global_allocator]
+static ALLOCATOR: Counted<mimalloc::MiMalloc> = Counted(mimalloc::MiMalloc);
 
 /// A plan that changes as it is told to, as the loader's does.
 struct Obeying {
