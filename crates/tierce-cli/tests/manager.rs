@@ -492,9 +492,10 @@ fn hostile(cpus: u32) -> [Value; 2] {
     let rude = got("rude");
     println!("rude: {rude}");
     let number = |key: &str| rude[key].as_u64().unwrap();
-    assert!(number("held") == 2000 && number("sent") > 10_000, "{rude}");
-    // On two CPUs, which take turns, they may need longer.
-    assert!(number("in_time") > if cpus == 1 { 10_000 } else { 5_000 }, "{rude}");
+    assert!(number("held") == 2000 && number("sent") > 9_000, "{rude}");
+    // On two CPUs, which take turns, they may need longer. For some there is no connection.
+    let [tried, in_time] = if cpus == 1 { [10_000, 9_000] } else { [5_000, 5_000] };
+    assert!(number("tried") > tried && number("in_time") > in_time, "{rude}");
     assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
     // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
     let memory = |whose: &str| [0, 1].map(|when| got("memory")[whose][when].as_u64().unwrap());
@@ -819,7 +820,7 @@ const FLOOD: u32 = 16;
 #[test]
 fn rude_client() {
     let Ok(file) = std::env::var("RUDE") else { return };
-    let (requests, seconds, silent) = (10_600, 10, 1_000); // some find their connection closed
+    let (requests, seconds, silent) = (10_600, 10, 1_000);
     let most = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
     // SAFETY: the structure outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &most) }, 0);
@@ -839,13 +840,14 @@ fn rude_client() {
     let (begun, gap) = (Instant::now(), Duration::from_secs(seconds) / requests);
     // Each thread has a share of the requests, so that no answer holds up those of others.
     let flood = |own: u32| {
-        let (mut sent, mut in_time, mut answered, mut refused) = (0u64, 0u64, 0u64, 0u64);
+        let [mut tried, mut sent, mut in_time, mut answered, mut refused] = [0u64; 5];
         let mut stream = None::<UnixStream>;
         for number in (own..requests).step_by(FLOOD as usize) {
             std::thread::sleep((gap * number).saturating_sub(begun.elapsed()));
             if begun.elapsed() > Duration::from_secs(seconds * 3) {
                 break;
             }
+            tried += u64::from(begun.elapsed() < Duration::from_secs(seconds));
             let uid = if number % 2 == 0 { BOB } else { RANGE + number % 200 };
             let mut to = match stream.take().map_or_else(|| connected(uid), Ok) {
                 Ok(stream) => stream,
@@ -868,17 +870,18 @@ fn rude_client() {
                 }
             }
         }
-        [sent, in_time, answered, refused]
+        [tried, sent, in_time, answered, refused]
     };
-    let counts: Vec<[u64; 4]> = std::thread::scope(|scope| {
+    let counts: Vec<[u64; 5]> = std::thread::scope(|scope| {
         let flood = &flood;
         let threads: Vec<_> = (0..FLOOD).map(|own| scope.spawn(move || flood(own))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let [sent, in_time, answered, refused] =
-        [0, 1, 2, 3].map(|at| counts.iter().map(|count| count[at]).sum::<u64>());
+    let [tried, sent, in_time, answered, refused] =
+        [0, 1, 2, 3, 4].map(|at| counts.iter().map(|count| count[at]).sum::<u64>());
     let said = json!({
         "held": held,
+        "tried": tried,
         "sent": sent,
         "in_time": in_time,
         "answered": answered,
