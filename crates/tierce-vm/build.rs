@@ -1,6 +1,7 @@
-//! Compiles the programs of guest/ (static, so that they run in a guest that has nothing else), and the plugin of QEMU; packs them.
+//! Compiles the programs of guest/ (static, so that they run in a guest that has nothing else), and the plugin of QEMU. The programs
+//! are packed as one: most of each is the same C library.
 
-use std::{env, path::Path, process::Command};
+use std::{env, fs, path::Path, process::Command};
 
 const STATIC: [&str; 2] = ["-static", "-lpthread"];
 const PLUGIN: [&str; 3] = ["-shared", "-fPIC", "-fvisibility=hidden"];
@@ -17,25 +18,30 @@ fn main() {
     for header in HEADERS {
         println!("cargo::rerun-if-changed={}", source.join(header).display());
     }
-    for (name, options) in PROGRAMS {
+    let out = Path::new(&out);
+    let guest = PROGRAMS.map(|(name, options)| {
         let file = source.join(name).with_extension("c");
-        let program = Path::new(&out).join(name);
         println!("cargo::rerun-if-changed={}", file.display());
-        if env::var("CARGO_CFG_TARGET_ARCH").unwrap() != "x86_64" {
-            // Guests are amd64. Elsewhere the crate builds, and refuses at run time.
-            std::fs::write(program.with_extension("zst"), []).unwrap();
-            std::fs::write(program, []).unwrap();
-            continue;
-        }
-        let done = Command::new(&compiler)
-            .args(["-std=gnu11", "-O2", "-s", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(&program)
-            .arg(&file)
-            .args(options)
-            .status()
-            .unwrap_or_else(|error| panic!("{compiler}: {error} (Debian package gcc; or set GUEST_CC)"));
-        assert!(done.success(), "{compiler} could not compile {}", file.display());
-        let packed = zstd::encode_all(&*std::fs::read(&program).unwrap(), 19).unwrap();
-        std::fs::write(program.with_extension("zst"), packed).unwrap();
+        compile(&compiler, &file, &out.join(name), options)
+    });
+    let [init, meter, _] = guest;
+    fs::write(out.join("init_bytes.rs"), init.len().to_string()).unwrap();
+    fs::write(out.join("guest.zst"), zstd::encode_all(&*[init, meter].concat(), 19).unwrap()).unwrap();
+}
+
+fn compile(compiler: &str, file: &Path, program: &Path, options: &[&str]) -> Vec<u8> {
+    if env::var("CARGO_CFG_TARGET_ARCH").unwrap() != "x86_64" {
+        // Guests are amd64. Elsewhere the crate builds, and refuses at run time.
+        fs::write(program, []).unwrap();
+        return Vec::new();
     }
+    let done = Command::new(compiler)
+        .args(["-std=gnu11", "-O2", "-s", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(program)
+        .arg(file)
+        .args(options)
+        .status()
+        .unwrap_or_else(|error| panic!("{compiler}: {error} (Debian package gcc; or set GUEST_CC)"));
+    assert!(done.success(), "{compiler} could not compile {}", file.display());
+    fs::read(program).unwrap()
 }

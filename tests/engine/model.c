@@ -1121,13 +1121,32 @@ static struct {
 } *internal;
 static u32 internals, internals_room;
 
+/* Most words of a state are zero, and most are those of the initial one: BLOCK words at a time are passed over. */
+#define WORDS ((u32)(sizeof(struct tierce) / 8))
+#define BLOCK 8u
+_Static_assert(sizeof(struct tierce) % 8 == 0, "compared and hashed in words");
+
+static bool is_zero(const u64 *w)
+{
+	return !(w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7]);
+}
+
+static bool is_same(const u64 *v, const u64 *w)
+{
+	return !((v[0] ^ w[0]) | (v[1] ^ w[1]) | (v[2] ^ w[2]) | (v[3] ^ w[3]) | (v[4] ^ w[4]) | (v[5] ^ w[5]) | (v[6] ^ w[6]) |
+		 (v[7] ^ w[7]));
+}
+
 static void hash(u64 h[2])
 {
 	const u64 *word = (const u64 *)&form;
 	u32 i;
 	u64 a = 0x9e3779b97f4a7c15ull, b = 0xc2b2ae3d27d4eb4full;
-	_Static_assert(sizeof(struct tierce) % 8 == 0, "hashed in words");
-	for (i = 0; i < sizeof(struct tierce) / 8; i++) {
+	for (i = 0; i < WORDS; i++) {
+		if (i % BLOCK == 0 && i + BLOCK <= WORDS && is_zero(word + i)) {
+			i += BLOCK - 1;
+			continue;
+		}
 		if (!word[i])
 			continue;
 		a = (a ^ word[i] ^ (u64)i << 48) * 0xff51afd7ed558ccdull;
@@ -1202,11 +1221,16 @@ static void state_put(struct queue *q, u32 id)
 	queue_put(q, now);
 	begin = q->length;
 	queue_put(q, 0);
-	for (i = 0; i < sizeof(struct tierce) / 8; i++)
-		if (a[i] != b[i]) {
-			queue_put(q, i);
-			queue_put(q, a[i]);
+	for (i = 0; i < WORDS; i++) {
+		if (i % BLOCK == 0 && i + BLOCK <= WORDS && is_same(a + i, b + i)) {
+			i += BLOCK - 1;
+			continue;
 		}
+		if (a[i] == b[i])
+			continue;
+		queue_put(q, i);
+		queue_put(q, a[i]);
+	}
 	q->word[begin] = (q->length - begin - 1) / 2;
 }
 

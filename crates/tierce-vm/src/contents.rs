@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init.zst"));
-const METER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/meter.zst"));
+/// The programs `init`, of so many bytes, and `meter`, packed together.
+const GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guest.zst"));
+const INIT_BYTES: usize = include!(concat!(env!("OUT_DIR"), "/init_bytes.rs"));
 
 /// A file or folder of the host and where it is in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +58,10 @@ impl Contents {
         ] {
             contents.image.add(folder, Entry::Dir);
         }
-        contents.image.file("init", zstd::decode_all(INIT)?, true);
-        contents.image.file("bin/meter", zstd::decode_all(METER)?, true);
+        let guest = zstd::decode_all(GUEST)?;
+        let (init, meter) = guest.split_at(INIT_BYTES);
+        contents.image.file("init", init, true);
+        contents.image.file("bin/meter", meter, true);
         contents.image.file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n", false);
         contents.image.file("etc/group", "root:x:0:\n", false);
         contents.image.file("etc/hosts", "127.0.0.1 localhost tierce\n", false);
