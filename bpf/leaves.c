@@ -123,6 +123,7 @@ static inline u32 leaf_like(u32 like, u64 now)
 	for (n = ZERO; leaf && edge && n < LIKE_PARENTS && CAN_LOOP; n++) {
 		for (i = 0; i < TIERCE_PARAMS; i++)
 			graph_stage(i, edge_at(edge)->param[i]);
+		promise_stage(edge);
 		copy = graph_edge_new(edge_at(edge)->parent, leaf, edge_at(edge)->rank,
 				      edge_at(edge)->flags & (EDGE_WHEN_SPENT | EDGE_SPREAD));
 		if (!copy || graph_attach(copy, now))

@@ -130,6 +130,7 @@ void BPF_PROG(tierce_set_weight, struct task_struct *p, u32 weight)
 	control_lock();
 	for (i = 0; i < TIERCE_PARAMS; i++)
 		graph_stage(i, default_param(i, p->static_prio));
+	promise_stage(edge);
 	graph_set(edge, now);
 	control_unlock();
 }

@@ -61,6 +61,7 @@
 	  "no budget with the order `fixed-priority` and the replenishment `hard` or `periodic` is above the task, which has the CPU") \
 	E(54, section_beyond_budget, "what is left of the budget is less than the section takes") \
 	E(55, section_already, "a task below the budget has a lock already") \
-	E(56, no_section, "no task below the budget has a lock")
+	E(56, no_section, "no task below the budget has a lock") \
+	E(57, promise_beyond_its_period, "more is promised to the edge than the period of the promise is long")
 
 #endif

@@ -77,7 +77,8 @@
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
 	  V("warp_limit", TIME, 0, 4000000000, 0, "own CPU time for which the child may run with its warp at a time; 0: no limit") \
-	  V("unwarp", TIME, 0, TIERCE_PERIOD_MAX, 0, "time without its warp after the limit is used up; 0: until it wakes up next"))
+	  V("unwarp", TIME, 0, TIERCE_PERIOD_MAX, 0, "time without its warp after the limit is used up; 0: until it wakes up next") \
+	  TIERCE_PROMISED(V))
 
 struct fair_edge {
 	u64 tag; /* start tag: virtual time at which the rest of its work starts; stride: pass */
@@ -121,6 +122,9 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 		return TIERCE_E_limit_needs_warp;
 	if (!AT(S.stage, FAIR_WARP_LIMIT) && AT(S.stage, FAIR_UNWARP))
 		return TIERCE_E_unwarp_needs_limit;
+	if (share_promise_is_wrong())
+		return TIERCE_E_promise_beyond_its_period;
+	share_promise_set(x, now);
 	x->param[FAIR_WEIGHT] = AT(S.stage, FAIR_WEIGHT);
 	x->param[FAIR_WARP] = AT(S.stage, FAIR_WARP);
 	if (is_by_clock(parent_of(edge))) {
@@ -264,10 +268,11 @@ static inline void fair_credit(u32 edge, u64 credit_ns)
 }
 
 /* The child begins to want the CPU. */
-TIERCE_FN int fair_comes(u32 edge, u32 why)
+TIERCE_FN int fair_comes(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
+	share_promise_begins(x, now);
 	fair_credit_ends(x);
 	x->fair.quantum_ns = 0;
 	if (x->fair.tag < node->clock && why != TIERCE_MOVED) {
@@ -286,14 +291,16 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(parent_held(x));
 	if (is_by_clock(node)) {
+		if ((x->flags & EDGE_PROMISED) && why != TIERCE_RESTORED)
+			share_promise_begins(x, now);
 		eevdf_request(edge, why, now);
 		return;
 	}
 	if (why != TIERCE_RESTORED) {
 		fair_clock_comes(x, now);
-		if ((x->flags & EDGE_VARIANT) || x->param[FAIR_WARP_LIMIT] || node->param[FAIR_CREDIT] || why == TIERCE_MOVED) {
-			fair_comes(edge, why);
-		} else { /* the same without credit and warp */
+		if ((x->flags & (EDGE_VARIANT | EDGE_PROMISED)) || x->param[FAIR_WARP_LIMIT] || node->param[FAIR_CREDIT] || why == TIERCE_MOVED) {
+			fair_comes(edge, why, now);
+		} else { /* the same without credit, warp and promise */
 			if (x->fair.tag < node->clock)
 				x->fair.tag = node->clock;
 			x->fair.quantum_ns = 0;
@@ -416,14 +423,19 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 
 	if (is_by_clock(node)) {
 		eevdf_charge(edge, ran_ns);
+		if (x->flags & EDGE_PROMISED)
+			share_promise_charge(edge, ran_ns, now);
 		return false;
 	}
 	if (fair_is_several(node))
 		fair_advance_several(edge, ran_ns, now);
 	else
 		fair_advance(edge, x->fair.inverse, ran_ns, false);
-	if (x->flags & EDGE_VARIANT)
-		fair_limit(edge, ran_ns, now);
+	if (x->flags & (EDGE_VARIANT | EDGE_PROMISED)) {
+		if (x->flags & EDGE_VARIANT)
+			fair_limit(edge, ran_ns, now);
+		share_promise_charge(edge, ran_ns, now);
+	}
 	return false;
 }
 

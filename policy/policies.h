@@ -7,8 +7,8 @@
  * from the records.
  *
  *   P(number, prefix, name, flags, node_parameters, edge_parameters)
- *   V(name, kind, least, most, preset, meaning)       one parameter; an edge has at most TIERCE_PARAMS of them, a node
- *                                                     TIERCE_NODE_PARAMS
+ *   V(name, kind, least, most, preset, meaning)       one parameter; an edge has at most TIERCE_PARAMS of them, or
+ *                                                     these and TIERCE_PROMISED; a node TIERCE_NODE_PARAMS
  *
  * kind: TIME (ns), COUNT (integer), DURATION_OF (a TIME whose preset is the value of an earlier parameter: `preset` is
  * its index), RATIO (a decimal of at most six places, in units of 2^-20), CHOICE (one of the names that `meaning` begins
@@ -35,6 +35,11 @@
 	POLICY_briefly_blocked(P, V) \
 	POLICY_mixed_criticality(P, V) \
 	TIERCE_ADDED_POLICIES(P, V)
+
+/* What is promised to an edge that has a share, its last parameters: kept with the windows that are counted (promise.h). */
+#define TIERCE_PROMISED(V) \
+	V("promised", TIME, 0, 4000000000, 0, "CPU time that is promised in each `promise_period`, to be counted; 0: nothing is") \
+	V("promise_period", TIME, 0, 4000000000, 0, "time in which as much as `promised` is received by a child that always wants the CPU")
 
 /* What both regulators of rounds have. */
 #define TIERCE_ROUNDS(V) \

@@ -6,6 +6,9 @@
  * child wants the CPU all the time. Who sleeps in a window is owed nothing in it, and it is not counted. A window is over as soon as
  * what is owed was received, which keeps the promise, or at its end, which breaks it, if more than the port's timer floor is missing.
  * Received is CPU time that went through the edge. Nothing is entered for the end of a window: the next charge finds out.
+ *
+ * Of a share, the parameters say what is promised in which time (TIERCE_PROMISED). Windows of that length follow each other from where
+ * the child begins to want the CPU; each is counted whole, with all that was received in it, which may be more than is promised.
  */
 #ifndef TIERCE_PROMISE_H
 #define TIERCE_PROMISE_H
@@ -97,6 +100,80 @@ TIERCE_FN int promise_over(u32 edge, u64 ran_ns, u64 period_ns, u64 most_ns, u64
 static inline bool promise_is_late(const edge_t *x, u64 now)
 {
 	return __builtin_expect(now > x->promise.end_ns, 0);
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+#define PROMISED_NS    AT(S.stage, TIERCE_PARAMS) /* as staged */
+#define PROMISED_IN_NS AT(S.stage, TIERCE_PARAMS + 1)
+
+/* Whoever sets the other parameters: what is promised to that edge is staged, too. */
+static inline void promise_stage(u32 edge)
+{
+	bool promised = edge_at(edge)->flags & EDGE_PROMISED;
+	graph_stage(TIERCE_PARAMS, promised ? (u64)edge_at(edge)->promise.owed_ns : 0);
+	graph_stage(TIERCE_PARAMS + 1, promised ? edge_at(edge)->promise.window_ns : 0);
+}
+
+static inline bool share_promise_is_wrong(void)
+{
+	return PROMISED_NS > PROMISED_IN_NS;
+}
+
+/* The child begins to want the CPU. */
+static inline void share_promise_begins(edge_t *x, u64 now)
+{
+	if (x->flags & EDGE_PROMISED)
+		promise_begins(x, x->promise.owed_ns, now + x->promise.window_ns);
+}
+
+/* The edge takes the staged promise. If it is another one, the window under way is not counted. */
+static inline void share_promise_set(edge_t *x, u64 now)
+{
+	bool same = (u64)x->promise.owed_ns == PROMISED_NS && x->promise.window_ns == PROMISED_IN_NS;
+	x->promise.owed_ns = (s64)PROMISED_NS;
+	x->promise.window_ns = (u32)PROMISED_IN_NS;
+	x->flags &= ~EDGE_PROMISED;
+	if (PROMISED_NS)
+		x->flags |= EDGE_PROMISED;
+	if (same)
+		return;
+	promise_ends(x);
+	if (x->state != TIERCE_WAITING)
+		share_promise_begins(x, now);
+}
+
+/* The end of a window is behind the child, which has run last from `begin` to `now`. */
+TIERCE_FN int share_promise_over(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u64 window_ns = x->promise.window_ns, end_ns = x->promise.end_ns, owed_ns = (u64)x->promise.owed_ns, begin_ns, whole;
+	if (!window_ns)
+		return 0;
+	begin_ns = now - ran_ns > end_ns ? now - ran_ns : end_ns;
+	promise_over(edge, ran_ns, window_ns, owed_ns, now); /* and those that passed before it ran */
+	end_ns += ((begin_ns - end_ns) / window_ns + 1) * window_ns;
+	if (now > end_ns) { /* it ran to the end of its window, and in others all the time */
+		promise_begins(x, (s64)owed_ns, end_ns);
+		x->promise.base_ns -= now - begin_ns;
+		promise_over(edge, ran_ns, window_ns, owed_ns, now);
+		whole = (now - end_ns - 1) / window_ns;
+		x->promise.windows += (u32)whole;
+		x->promise.promised_ns += whole * owed_ns;
+		x->promise.received_ns += whole * window_ns;
+		end_ns += (whole + 1) * window_ns;
+		begin_ns = end_ns - window_ns;
+	}
+	promise_begins(x, (s64)owed_ns, end_ns);
+	x->promise.base_ns -= now - begin_ns;
+	return 0;
+}
+
+/* The child has run. */
+static inline void share_promise_charge(u32 edge, u64 ran_ns, u64 now)
+{
+	if (promise_is_late(edge_at(edge), now) && (edge_at(edge)->flags & EDGE_PROMISED))
+		share_promise_over(edge, ran_ns, now);
 }
 
 #endif

@@ -19,6 +19,7 @@
 #define TIERCE_NONE	  0u
 #define TIERCE_NEVER	  (~0ull)
 #define TIERCE_PARAMS	  4			/* of an edge, of which there are many */
+#define TIERCE_EDGE_PARAMS 6			/* the same, and what is promised to it (struct tierce_promise) */
 #define TIERCE_NODE_PARAMS 8			/* of a node, and of the stage */
 #define TIERCE_DEPTH	  8			/* nodes from CPU to task, root included */
 #define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
@@ -121,6 +122,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_NEXT	 1024u /* on the path being decided (inside one entry only) */
 #define EDGE_SPREAD	 4096u /* its child, a task, moves between the replicas of the spread node above it */
 #define EDGE_VARIANT	 2048u /* its policy treats it in one of its rarer ways */
+#define EDGE_PROMISED	 8192u /* a share, of which its parameters say what is promised in which time */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
@@ -161,7 +163,8 @@ struct tierce_promise {
 	u64 missing_ns;		      /* in those that were broken */
 	u64 least_ns;		      /* received in one of them; never: there was none */
 	u32 windows, broken;
-	u32 why, pad; /* the last one was broken, enum tierce_unkept */
+	u32 why;	  /* the last one was broken, enum tierce_unkept */
+	u32 window_ns; /* EDGE_PROMISED: how long one is */
 };
 
 struct tierce_edge {

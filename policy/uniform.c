@@ -133,6 +133,7 @@ TIERCE_FN int uniform_set(u32 edge, u64 now)
 	parent_of(edge)->sum = sum;
 	x->param[UNIFORM_SHARE] = AT(S.stage, UNIFORM_SHARE);
 	x->param[UNIFORM_RATE] = rate;
+	promise_ends(x);
 	uniform_owes(x);
 	return TIERCE_OK;
 }
@@ -315,6 +316,28 @@ TIERCE_FN int uniform_turn(u32 edge, u64 deadline_ns, u64 claim, u64 least_ns, u
 	return 0;
 }
 
+/* What is left until the deadline is promised, but for a nanosecond that rounding may take. A window under way goes on if its end is the
+ * same; if the child has announced another one, it is not counted. */
+static inline void uniform_promises(u32 edge, u32 anew)
+{
+	edge_t *x = edge_at(edge);
+	if (!anew && x->promise.end_ns == x->uniform.deadline_ns)
+		return;
+	promise_ends(x);
+	if (x->uniform.left_ns > 1)
+		promise_begins(x, x->uniform.left_ns - 1, x->uniform.deadline_ns);
+}
+
+/* That deadline is over, or all used that was left until it. Of a child that announces none, the next one is a period later. */
+static inline void uniform_is_over(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u64 period_ns = node_at(x->parent)->param[UNIFORM_PERIOD];
+	if (node_at(x->child)->deadline_ns == x->promise.end_ns)
+		period_ns = 0;
+	promise_over(edge, ran_ns, period_ns, (u64)x->promise.owed_ns, now);
+}
+
 /* The calls stand beside each other: no frame is left for the verifier. */
 static inline void uniform_serve(u32 edge, u64 deadline_ns, u32 anew, u64 since_ns)
 {
@@ -323,6 +346,7 @@ static inline void uniform_serve(u32 edge, u64 deadline_ns, u32 anew, u64 since_
 	claim = uniform_asks(edge, deadline_ns, anew, since_ns);
 	least_ns = uniform_sort(edge, deadline_ns, claim, anew, since_ns);
 	uniform_turn(edge, deadline_ns, claim, least_ns, since_ns);
+	uniform_promises(edge, anew);
 }
 
 static inline bool uniform_has(u32 edge)
@@ -390,6 +414,8 @@ TIERCE_FN int uniform_end(u32 edge, u64 ran_ns, u64 now)
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->uniform.left_ns, now);
 	if (x->flags & EDGE_SPENT)
 		return false;
+	if (x->promise.end_ns != TIERCE_NEVER)
+		uniform_is_over(edge, 0, now);
 	uniform_spend(edge, now);
 	return true;
 }
@@ -397,6 +423,8 @@ static inline bool uniform_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	x->uniform.left_ns -= (s64)ran_ns;
+	if (promise_is_late(x, now))
+		uniform_is_over(edge, ran_ns, now);
 	if (!uniform_has(edge))
 		return uniform_end(edge, ran_ns, now);
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->uniform.left_ns, now);
@@ -427,6 +455,8 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 		x->flags &= ~EDGE_SPENT;
 		return 0;
 	}
+	if (x->promise.end_ns <= now)
+		uniform_is_over(edge, 0, now);
 	if (anew) /* a gap as long as that is not made up for */
 		since_ns = now;
 	next_ns = uniform_next(edge, since_ns, now);

@@ -41,6 +41,7 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	x->promise.windows = 0;
 	x->promise.broken = 0;
 	x->promise.why = 0;
+	x->promise.window_ns = 0;
 	for (i = 0; i < TIERCE_PARAMS; i++)
 		x->param[i] = 0;
 	x->fair.tag = 0; /* the union's words, whatever the policy */

@@ -25,7 +25,7 @@ static inline bool stage_fits_edge(u32 kind)
 	u32 i = 0;
 	switch (kind) {
 #define P(number, prefix, name, flags, np, ep) \
-	case number: ep return i <= TIERCE_PARAMS;
+	case number: ep return i <= TIERCE_EDGE_PARAMS;
 		TIERCE_POLICY_LIST(P, V)
 #undef P
 	}

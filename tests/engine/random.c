@@ -225,6 +225,10 @@ static void draw_edge(u32 kind)
 		S.stage[1] = below(4) ? 0 : below(5000000);
 		S.stage[2] = S.stage[1] && below(2) ? 1 + below(5000000) : 0;
 		S.stage[3] = S.stage[2] && below(2) ? 1 + below(10000000) : 0;
+		if (below(3))
+			break;
+		S.stage[5] = 20000 + below(10000000); /* promised, and in what time */
+		S.stage[4] = S.stage[5] / (1 + below(20));
 		break;
 	case TIERCE_time_sharing:
 		S.stage[0] = below(4);

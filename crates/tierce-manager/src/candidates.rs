@@ -19,7 +19,7 @@ use crate::trial::Trial;
 use tierce_guarantee::{
     convert, follows, show, show_ns, weakest, whole, Exact, Free, Guarantee, Kind, Parameter, Wanted,
 };
-use tierce_plan::policies::{self, slots::Reserve, PolicyRecord};
+use tierce_plan::policies::{self, promised, slots::Reserve, PolicyRecord};
 use tierce_plan::{Child, Keys, Node, Plan};
 
 /// A node that could give a guarantee, by an edge with these parameters.
@@ -249,6 +249,15 @@ fn reserve(
     Ok(vec![("offset".into(), show_ns(offset_ns)), ("length".into(), show_ns(length_ns))])
 }
 
+/// What the kernel is to count as promised, if the guarantee says it of windows. `has`: it may have another promise by now.
+fn promise(goal: &Guarantee, has: bool) -> Keys {
+    let window = promised::window(goal).or(has.then_some((0, 0)));
+    let key = |name: &str, ns| (name.to_string(), show_ns(ns));
+    window.map_or_else(Keys::new, |(amount, length)| {
+        vec![key("promised", amount), key("promise_period", length)]
+    })
+}
+
 /// The least weight that is enough beside the weights that there are.
 fn weight(
     trial: &Trial,
@@ -273,7 +282,11 @@ fn weight(
     let sum: u64 = below.map(|edge| edge.params[at]).sum();
     let least = whole(sum.max(1)) * &wanted / (has - &wanted);
     let weight = number(&least.ceil()).unwrap_or(u64::MAX).max(1);
-    Ok(vec![("weight".into(), weight.to_string())])
+    let mut keys = vec![("weight".into(), weight.to_string())];
+    if promised::places(policy).is_some() {
+        keys.extend(promise(goal, own.is_some()));
+    }
+    Ok(keys)
 }
 
 #[cfg(test)]
@@ -325,6 +338,9 @@ mod tests {
         }
         let all = found("PS 1/4").unwrap();
         assert!(all.contains(&("group".into(), "weight 100".into())), "{all:?}");
+        let all = found("PSBE 1/8 20ms").unwrap();
+        let keys = "weight 34 promised 20ms promise_period 320ms";
+        assert!(all.contains(&("group".into(), keys.into())), "{all:?}");
         assert_eq!(first("NULL").0, "group");
         assert!(found("ALL").unwrap_err().contains("no scheduler can provide ALL"));
     }

@@ -22,7 +22,7 @@ struct tierce_param {
 struct tierce_record {
 	const char *name;
 	u32 number, flags, params, added;
-	struct tierce_param param[TIERCE_NODE_PARAMS + TIERCE_PARAMS];
+	struct tierce_param param[TIERCE_NODE_PARAMS + TIERCE_EDGE_PARAMS];
 };
 #define V(name, kind, least, most, preset, meaning) {name, meaning, least, most, preset, kind, 1},
 #define NODE_PARAMS(number, prefix, name, flags, np, ep) static const struct tierce_param prefix##_node[] = {np{0}};

@@ -17,7 +17,7 @@ pub use graph::{Difference, Event, Graph};
 /// CPUs of a plan at most, in the kernel ([`KERNEL`]) as elsewhere.
 pub const CPUS_MAX: u32 = raw::CPUS as u32;
 /// Parameters of an edge, in the order of its policy's record.
-pub type Params = [u64; raw::PARAMS];
+pub type Params = [u64; raw::EDGE_PARAMS];
 /// Parameters of a node.
 pub type NodeParams = [u64; raw::NODE_PARAMS];
 

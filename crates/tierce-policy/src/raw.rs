@@ -4,8 +4,10 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Parameters of an edge, at most.
+/// Parameters of an edge that its policy keeps, at most.
 pub const PARAMS: usize = 4;
+/// Parameters of an edge, at most: these, and what is promised to it.
+pub const EDGE_PARAMS: usize = 6;
 /// Parameters of a node, at most.
 pub const NODE_PARAMS: usize = 8;
 /// Edges of a path, at most: the CPU's root edge and one below each of 8 nodes.
@@ -42,6 +44,18 @@ pub struct Edge {
     pub policy: [u64; 6],
 }
 
+impl Edge {
+    /// All its parameters.
+    pub fn params(&self) -> [u64; EDGE_PARAMS] {
+        let mut params = [0; EDGE_PARAMS];
+        params[..PARAMS].copy_from_slice(&self.param);
+        if self.flags & EDGE_PROMISED != 0 {
+            params[PARAMS..].copy_from_slice(&[self.promise.owed_ns as u64, self.promise.window_ns.into()]);
+        }
+        params
+    }
+}
+
 /// `struct tierce_promise`; see policy/tierce.h for each field.
 #[repr(C)]
 #[derive(Clone, Debug)]
@@ -58,7 +72,7 @@ pub struct Promise {
     pub windows: u32,
     pub broken: u32,
     pub why: u32,
-    pub pad: u32,
+    pub window_ns: u32,
 }
 
 /// `struct tierce_link`: membership in a heap.
@@ -79,6 +93,8 @@ pub const EDGE_SPENT: u32 = 1;
 pub const EDGE_WHEN_SPENT: u32 = 16;
 /// Flag for `graph_edge_new`: the child moves between the replicas of a spread node.
 pub const EDGE_SPREAD: u32 = 4096;
+/// Flag of [`Edge::flags`]: its parameters say what is promised to it in which time.
+pub const EDGE_PROMISED: u32 = 8192;
 
 /// `struct tierce_node`; see policy/tierce.h for each field.
 #[repr(C)]
@@ -257,7 +273,7 @@ pub(crate) struct RawRecord {
     pub flags: u32,
     pub params: u32,
     pub added: u32,
-    pub param: [RawParam; NODE_PARAMS + PARAMS],
+    pub param: [RawParam; NODE_PARAMS + EDGE_PARAMS],
 }
 
 /// The functions of the engine: those that are linked, or those of a library with more policies.

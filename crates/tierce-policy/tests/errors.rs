@@ -206,7 +206,7 @@ fn inside<const N: usize>(params: &[tierce_policy::Param]) -> [u64; N] {
 #[test]
 fn parameter_out_of_range() {
     for policy in policies() {
-        let (of_node, of_edge): ([u64; 8], [u64; 4]) =
+        let (of_node, of_edge): ([u64; 8], [u64; 6]) =
             (inside(&policy.node_params), inside(&policy.edge_params));
         let (mut w, top) = World::one(policy.name, of_node);
         let a = w.task(top, "a", of_edge);
@@ -559,6 +559,16 @@ fn work_hi_below_work() {
     refused(&mut w, "work_hi_below_work", |g| g.attach(top, a, mixed(3, 9, 2), 0, false, 0));
     let a = w.task(top, "a", mixed(3, 9, 3));
     refused(&mut w, "work_hi_below_work", |g| g.set(a.edge, mixed(4, 9, 3), 0));
+}
+
+#[test]
+fn promise_beyond_its_period() {
+    let (mut w, top) = World::one("fair", [MS]);
+    let a = task(&mut w, u64::MAX);
+    let promised = |ns, within_ns| [100, 0, 0, 0, ns, within_ns];
+    refused(&mut w, "promise_beyond_its_period", |g| g.attach(top, a, promised(MS, 0), 0, false, 0));
+    let a = w.task(top, "a", promised(MS, MS));
+    refused(&mut w, "promise_beyond_its_period", |g| g.set(a.edge, promised(MS + 1, MS), 0));
 }
 
 #[test]

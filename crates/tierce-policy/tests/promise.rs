@@ -191,6 +191,209 @@ fn time_constraints_are_promises() {
     assert_eq!((counted(&w, a).0, counted(&w, b).0), (2, 0));
 }
 
+/// A child of `fair` with that weight, promised so much in each window, in ms.
+fn sharing(weight: u64, promised_ms: u64, window_ms: u64) -> [u64; 6] {
+    [weight, 0, 0, 0, promised_ms * MS, window_ms * MS]
+}
+
+#[test]
+fn a_share_is_counted_in_windows() {
+    for order in [0, 1, 2] {
+        // quanta of 1 ms, in turn
+        let (mut w, top) = World::one("fair", [MS, order]);
+        let a = w.task(top, "a", sharing(100, 4, 10));
+        let b = w.task(top, "b", [100]);
+        w.run(3 * MS);
+        w.wake_all(&[a, b]);
+        w.run(34 * MS);
+        // [3, 13), [13, 23), [23, 33): 5 ms each
+        assert_eq!(counted(&w, a), (3, 0, [12, 15, 5]), "{order}");
+        assert_eq!(counted(&w, b).0, 0, "{order}");
+        // it sleeps in the window from 33 on, which is not counted
+        w.sleep(a.task);
+        w.run(100 * MS);
+        w.wake(a.task);
+        w.run(109 * MS);
+        assert_eq!(counted(&w, a), (3, 0, [12, 15, 5]), "{order}");
+        w.run(113 * MS);
+        assert_eq!(counted(&w, a).0, 4, "{order}");
+    }
+}
+
+#[test]
+fn a_share_that_is_not_kept() {
+    let (mut w, top) = World::one("fair", [MS, 0]);
+    let a = w.task(top, "a", sharing(100, 4, 10));
+    let b = w.task(top, "b", [100]);
+    w.graph.trace(true);
+    w.wake_all(&[a, b]);
+    w.run(10 * MS);
+    assert_eq!(counted(&w, a).0, 0); // a has run last until 9
+                                     // five ms of [10, 20) are stolen: it has the ones that begin at 10, 12 and 19
+    w.run(14 * MS);
+    stolen(&mut w, 19, 5);
+    w.run(22 * MS);
+    assert_eq!(counted(&w, a), (2, 1, [8, 8, 3]));
+    assert_eq!((promise(&w, a).missing_ns, promise(&w, a).why), (MS, STOLEN));
+    let told = w.events("unkept");
+    assert_eq!(told.iter().map(|e| (e.a, e.b, e.value)).collect::<Vec<_>>(), [(a.edge, STOLEN, MS)]);
+    // of [20, 30) it has had one; b overruns until 41, and is ahead then
+    assert_eq!(w.runs(0), "b");
+    w.overrun(41 * MS);
+    w.run(52 * MS);
+    assert_eq!(counted(&w, a), (5, 3, [20, 18, 0]));
+    assert_eq!((promise(&w, a).missing_ns, promise(&w, a).why), (8 * MS, OTHERS));
+    let told = w.events("unkept");
+    assert_eq!(told.iter().map(|e| (e.a, e.b, e.value)).collect::<Vec<_>>(), [(a.edge, OTHERS, 7 * MS)]);
+}
+
+/// Alone it is charged seldom, and has the CPU through whole windows.
+#[test]
+fn windows_that_pass_while_it_runs() {
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let node = w.node("fair", [MS, 0]);
+    w.under(top, node, NONE);
+    let urgent = w.task(top, "urgent", [1]);
+    let a = w.task(node, "a", sharing(100, 4, 10));
+    w.wake_all(&[urgent, a]);
+    w.run(17 * MS);
+    w.sleep(urgent.task);
+    w.run(55 * MS);
+    // [0, 10): nothing, [10, 20): 3, and three of 10 each
+    assert_eq!(counted(&w, a), (5, 2, [20, 33, 0]));
+    assert_eq!(promise(&w, a).missing_ns, 5 * MS);
+    // what has run in [50, 60) until 55 belongs to that window
+    w.wake(urgent.task);
+    w.run(61 * MS);
+    w.sleep(urgent.task);
+    w.run(62 * MS);
+    assert_eq!(counted(&w, a), (6, 2, [24, 38, 0]));
+    // exactly at the end of a window nothing is lost
+    w.run(70 * MS);
+    w.run(80 * MS);
+    w.run(81 * MS);
+    assert_eq!(counted(&w, a), (8, 2, [32, 57, 0]));
+}
+
+#[test]
+fn another_promise_begins_anew() {
+    let (mut w, top) = World::one("fair", [MS, 0]);
+    let a = w.task(top, "a", sharing(100, 4, 10));
+    w.wake(a.task);
+    w.run(15 * MS);
+    w.graph.set(a.edge, sharing(200, 4, 10), w.now).unwrap(); // the promise is the same
+    w.rest();
+    w.run(21 * MS);
+    assert_eq!(counted(&w, a), (2, 0, [8, 20, 10]));
+    w.graph.set(a.edge, sharing(200, 2, 5), w.now).unwrap();
+    w.rest();
+    w.run(27 * MS);
+    assert_eq!(counted(&w, a), (3, 0, [10, 25, 5]));
+    assert_eq!(w.edge(a).params()[4..], [2 * MS, 5 * MS]);
+    w.graph.set(a.edge, [200], w.now).unwrap();
+    w.rest();
+    w.run(99 * MS);
+    assert_eq!(counted(&w, a).0, 3);
+    assert!(w.graph.set(a.edge, sharing(200, 6, 5), w.now).is_err());
+    assert_eq!(w.edge(a).params()[4..], [0, 0]);
+}
+
+/// A child of `uniform` that announces nothing: its share of each period, less a nanosecond.
+#[test]
+fn a_share_until_a_deadline() {
+    const HALF: u64 = 1 << 19;
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let node = w.node("uniform", [10 * MS]);
+    w.under(top, node, NONE);
+    let urgent = w.task(top, "urgent", [1]);
+    let a = w.task(node, "a", [HALF]);
+    w.wake(a.task);
+    w.run(30 * MS);
+    assert_eq!((promise(&w, a).windows, promise(&w, a).broken), (3, 0));
+    assert_eq!((promise(&w, a).promised_ns, promise(&w, a).received_ns), (15 * MS - 3, 15 * MS));
+    w.run(32 * MS);
+    w.wake(urgent.task);
+    w.run(65 * MS);
+    w.sleep(urgent.task);
+    w.run(66 * MS);
+    // of [30, 40) it had 2 ms, of [40, 50) and [50, 60) nothing
+    let p = promise(&w, a);
+    assert_eq!((p.windows, p.broken, p.why, p.least_ns), (6, 3, OTHERS, 0));
+    assert_eq!(p.missing_ns, 13 * MS - 3);
+    // who sleeps is owed nothing
+    w.sleep(a.task);
+    w.run(200 * MS);
+    assert_eq!(promise(&w, a).windows, 6);
+}
+
+#[test]
+fn a_share_until_the_deadline_that_it_announces() {
+    const HALF: u64 = 1 << 19;
+    let (mut w, top) = World::one("uniform", [10 * MS]);
+    let a = w.task(top, "a", [HALF]);
+    w.graph.announce(a.task, 8 * MS, w.now);
+    w.wake(a.task);
+    w.run(5 * MS);
+    // half of 8 ms
+    assert_eq!((promise(&w, a).windows, promise(&w, a).promised_ns), (1, 4 * MS - 1));
+    // none of the two ms until 12
+    w.announce(a.task, 12 * MS);
+    stolen(&mut w, 13, 8);
+    w.run(14 * MS);
+    let p = promise(&w, a);
+    assert_eq!((p.windows, p.broken, p.missing_ns, p.why), (2, 1, 2 * MS - 1, STOLEN));
+}
+
+/// Windows of a share that somebody always wants, against a timeline kept outside: every ns of every window.
+#[test]
+fn shares_as_counted_from_outside() {
+    let mut dice = Dice::new(8);
+    let mut broken = 0;
+    for round in 0..200 {
+        let (mut w, top) = World::one("fixed-priority", NONE);
+        let node = w.node("fair", [MS, dice.below(4)]);
+        w.under(top, node, NONE);
+        let urgent = w.task(top, "urgent", [1]);
+        let (owed_ms, window_ms) = (dice.within(1, 4), dice.within(5, 20));
+        let a = w.task(node, "a", sharing(100, owed_ms, window_ms));
+        let b = w.task(node, "b", [dice.within(1, 200)]);
+        w.wake_all(&[a, b]);
+        let (mut had, mut runs) = (vec![], false);
+        let (mut next, mut before) = (dice.within(1, 9), 0);
+        for ms in 0..150 {
+            if ms == next {
+                if runs {
+                    w.sleep(urgent.task)
+                } else {
+                    w.wake(urgent.task)
+                }
+                (runs, next) = (!runs, ms + dice.within(1, 15));
+            }
+            if dice.below(10) == 0 {
+                w.overrun((ms + 1) * MS);
+            } else {
+                w.run((ms + 1) * MS);
+            }
+            had.push(w.supply(a.edge) - before);
+            before = w.supply(a.edge);
+        }
+        // until it has run after the last of them
+        let p = promise(&w, a);
+        let all: Vec<u64> = had.chunks_exact(window_ms as usize).map(|each| each.iter().sum()).collect();
+        let all = &all[..p.windows as usize];
+        let missing = |each: &u64| (owed_ms * MS).saturating_sub(*each);
+        assert_eq!(p.received_ns, all.iter().sum::<u64>(), "round {round}");
+        assert_eq!(p.broken as usize, all.iter().filter(|each| missing(each) > 0).count(), "round {round}");
+        assert_eq!(p.missing_ns, all.iter().map(missing).sum::<u64>(), "round {round}");
+        assert_eq!(p.promised_ns, all.len() as u64 * owed_ms * MS, "round {round}");
+        assert_eq!(p.least_ns, all.iter().copied().min().unwrap_or(NEVER), "round {round}");
+        let over = had.iter().rposition(|ms| *ms > 0).map_or(0, |ms| ms as u64 / window_ms);
+        assert_eq!(u64::from(p.windows), over, "round {round}");
+        broken += p.broken;
+    }
+    assert!(broken > 100, "{broken}");
+}
+
 /// A budget that somebody always wants, against what its supply was at the end of each period.
 #[test]
 fn as_counted_from_outside() {

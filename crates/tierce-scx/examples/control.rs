@@ -13,7 +13,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tierce_plan::{Below, Cpus, Edit, Keys};
-use tierce_policy::{policies, Control, Refusal, TASK};
+use tierce_policy::{policies, Control, Params, Refusal, TASK};
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::socket::{self, Connection};
 
@@ -203,6 +203,17 @@ impl Times {
     }
 }
 
+/// Parameters of an edge, the others 0.
+fn params<const N: usize>(first: [u64; N]) -> Params {
+    let mut params = Params::default();
+    params[..N].copy_from_slice(&first);
+    params
+}
+
+fn budget(ns: u64) -> Params {
+    params([ns, 10_000_000, 10_000_000])
+}
+
 /// Below the root of CPU 0 a reservation, and a fair node for all others.
 struct Nodes {
     rt: u32,
@@ -221,9 +232,9 @@ impl Nodes {
         let rest = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
         for (node, priority) in [(rt, 1), (rest, 0)] {
             let edge = ok(ops.edge_new(top, node, 0, false.into()))?;
-            ok(ops.attach(edge, [priority, 0, 0, 0]))?;
+            ok(ops.attach(edge, params([priority])))?;
         }
-        kernel.set_default(rest, [100, 0, 0, 0], None)?;
+        kernel.set_default(rest, params([100]), None)?;
         kernel.attach()?;
         Ok(Self { rt, rest, fair })
     }
@@ -232,7 +243,7 @@ impl Nodes {
     fn leaf(&self, mut ops: &Kernel) -> Result<u32> {
         let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
         let edge = ok(ops.edge_new(self.rest, leaf, 0, false.into()))?;
-        ok(ops.attach(edge, [100, 0, 0, 0]))?;
+        ok(ops.attach(edge, params([100])))?;
         Ok(leaf)
     }
 
@@ -240,7 +251,6 @@ impl Nodes {
         let params = [3_000_000, 0, 0, 0, 0, 0, 0, 0];
         let node = times.of("create a node", || ok(ops.node_new(self.fair, 0, Cpus::ALL, params)))?;
         let edge = ok(ops.edge_new(self.rt, node, 0, false.into()))?;
-        let budget = |ns| [ns, 10_000_000, 10_000_000, 0];
         times.of("begin a reservation", || ok(ops.attach(edge, budget(2_000_000))))?;
         times.of("change a reservation", || ok(ops.set(edge, budget(3_000_000))))?;
         times.of("end a reservation", || ok(ops.detach(edge)))?;
@@ -259,7 +269,7 @@ impl Nodes {
         let (leaf, edge) = times.of(begin, || {
             let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
             let edge = ok(ops.edge_new(self.rt, leaf, 0, false.into()))?;
-            ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
+            ok(ops.attach(edge, budget(2_000_000)))?;
             kernel.bind(tid, leaf, false)?;
             Ok((leaf, edge))
         })?;

@@ -244,7 +244,7 @@ impl<'a> Trial<'a> {
                 let below = |node: usize| {
                     let parent = self.ids.nodes[node];
                     let edges = self.attached.iter().map(|edge| self.graph.edge(*edge));
-                    edges.filter(move |edge| edge.parent == parent).map(|edge| edge.param)
+                    edges.filter(move |edge| edge.parent == parent).map(|edge| edge.params())
                 };
                 let mut refused = None;
                 for way in where_it_may_run(plan, plan.ways(set, below), live.allowed) {

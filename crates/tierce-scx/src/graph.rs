@@ -132,12 +132,16 @@ impl Live {
             edges.map(move |(_, edge)| {
                 let jobs = tid.and_then(|tid| self.jobs(tid)).filter(|jobs| jobs.deadline_ns.is_some());
                 let above = moment.edge_as_json(edge, names);
+                // Of a share: what is promised in which time, if anything is.
+                let share = edge.flags & raw::EDGE_PROMISED != 0;
+                let times =
+                    if share { ["promised_ns", "promise_period_ns"] } else { ["budget_ns", "period_ns"] };
                 json!({
                     "name": name,
                     "tid": tid,
                     "parent": above["parent"],
-                    "budget_ns": above["params"]["budget_ns"],
-                    "period_ns": above["params"]["period_ns"],
+                    "budget_ns": above["params"][times[0]],
+                    "period_ns": above["params"][times[1]],
                     "supply_ns": above["supply_ns"],
                     "throttles": above["throttles"],
                     "misses": jobs.map(|jobs| jobs.misses),
@@ -221,7 +225,7 @@ impl Moment {
             "parent": parent,
             "rank": edge.rank,
             "when_spent": edge.flags & raw::EDGE_WHEN_SPENT != 0,
-            "params": params(records, &edge.param),
+            "params": params(records, &edge.params()),
             "supply_ns": edge.supply_ns,
             "grants": edge.grants,
             "throttles": edge.throttles,

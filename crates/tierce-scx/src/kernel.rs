@@ -103,9 +103,9 @@ struct Command {
 type Words = [u64; CPUS_MAX as usize / 64];
 
 /// An edge's parameters as a command has them.
-fn wide(params: Params) -> NodeParams {
+fn wide(params: impl AsRef<[u64]>) -> NodeParams {
     let mut wide = NodeParams::default();
-    wide[..params.len()].copy_from_slice(&params);
+    wide[..params.as_ref().len()].copy_from_slice(params.as_ref());
     wide
 }
 
@@ -480,7 +480,7 @@ impl Kernel {
 
     /// Ask for a time constraint on behalf of a task: so much work within so long from now.
     pub fn constrain(&self, task: u32, work_ns: u64, within_ns: u64) -> Result<(), Refusal> {
-        let param = wide([work_ns, within_ns, 0, 0]);
+        let param = wide([work_ns, within_ns]);
         self.refuse(Command {
             op: OP_TELL,
             a: task,

@@ -6,7 +6,7 @@ use tierce_admission::PlanExt;
 use tierce_plan::{
     Change, Cpus, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
 };
-use tierce_policy::{Control, Graph, NodeParams, Refusal, Way, TASK};
+use tierce_policy::{Control, Graph, NodeParams, Params, Refusal, Way, TASK};
 use tierce_scx::trial::Trial;
 
 const BASE: &str = r#"
@@ -49,7 +49,7 @@ struct Machine {
     now_ns: u64,
     /// Set (empty: the default node), leaf.
     leaves: Vec<(String, u32)>,
-    default: (u32, [u64; 4]),
+    default: (u32, Params),
     /// Operations until one is refused.
     left: usize,
     /// No time passes.
@@ -87,7 +87,7 @@ impl Machine {
         self.leaf("", &[(node, params, way)]);
     }
 
-    fn leaf(&mut self, set: &str, under: &[(u32, [u64; 4], Way)]) {
+    fn leaf(&mut self, set: &str, under: &[(u32, Params, Way)]) {
         let leaf = self.graph.node_new(TASK, 1, Cpus::ALL, [0; 4]).unwrap();
         for &(parent, params, way) in under {
             if self.graph.attach(parent, leaf, params, 0, way, self.now_ns).is_err() {
@@ -184,11 +184,11 @@ impl Control for Machine {
         self.step()?;
         self.graph.at(self.now_ns).edge_new(parent, child, rank, way)
     }
-    fn attach(&mut self, edge: u32, params: [u64; 4]) -> Result<(), Refusal> {
+    fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         self.step()?;
         self.graph.at(self.now_ns).attach(edge, params)
     }
-    fn set(&mut self, edge: u32, params: [u64; 4]) -> Result<(), Refusal> {
+    fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         self.step()?;
         Control::set(&mut self.graph.at(self.now_ns), edge, params)
     }
@@ -209,12 +209,12 @@ impl Host for Machine {
     fn vanish(&mut self, _ids: &[u32]) -> Result<(), Refusal> {
         self.step()
     }
-    fn set_default(&mut self, node: u32, params: [u64; 4], _nice: Option<usize>) -> Result<(), Refusal> {
+    fn set_default(&mut self, node: u32, params: Params, _nice: Option<usize>) -> Result<(), Refusal> {
         self.step()?;
         self.default = (node, params);
         Ok(())
     }
-    fn set_members(&mut self, set: &str, number: usize, params: [u64; 4]) -> Result<(), Refusal> {
+    fn set_members(&mut self, set: &str, number: usize, params: Params) -> Result<(), Refusal> {
         for leaf in
             self.leaves.iter().filter(|(name, _)| name == set).map(|(_, leaf)| *leaf).collect::<Vec<_>>()
         {
@@ -263,7 +263,7 @@ fn assert_is(machine: &Machine, plan: &Plan, ids: &Ids) {
         let home = |parent: u32| if edge.spread { graph.node(parent).family } else { parent };
         let begin = home(ids.nodes[edge.parent]);
         assert_eq!((home(is.parent), is.child), (begin, ids.of(edge.child)), "{name}");
-        assert_eq!((is.param, is.rank), (edge.params, edge.rank), "{name}");
+        assert_eq!((is.params(), is.rank), (edge.params, edge.rank), "{name}");
         count += 1;
     }
     for id in 1..200 {
@@ -282,7 +282,7 @@ fn assert_is(machine: &Machine, plan: &Plan, ids: &Ids) {
         let spread = graph.node(machine.default.0).family;
         let is_default =
             edge.parent == machine.default.0 || (spread != 0 && graph.node(edge.parent).family == spread);
-        assert_eq!((is_default, edge.param), (true, machine.default.1), "default leaf {leaf}{set}");
+        assert_eq!((is_default, edge.params()), (true, machine.default.1), "default leaf {leaf}{set}");
     }
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tierce_policy::{policies, raw, NEVER};
 
-/// What an edge is promised by its policy (a budget in every period, the work of a time constraint), as the engine counts it: no lost
-/// record changes this. Only windows (periods) in which the child wanted the CPU all the time count: who sleeps is owed nothing.
+/// What an edge is promised by its policy (a budget in every period, the work of a time constraint, a share until a deadline), or by its
+/// parameters (a share in every window of some length), as the engine counts it: no lost record changes this. Only windows (periods) in which the child wanted the CPU all the time count: who sleeps is owed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
     /// Windows that counted.
@@ -73,15 +73,24 @@ impl Promise {
             let period = record
                 .and_then(|record| record.edge_params.iter().position(|param| param.name == "period"))
                 .and_then(|index| edge.param.get(index));
-            let more = (now_ns - counted.end_ns).checked_div(*period.unwrap_or(&0)).unwrap_or(0);
-            let received_ns = edge.supply_ns.saturating_sub(counted.base_ns).min(owed_ns);
-            let promised_ns = owed_ns.saturating_mul(more + 1);
+            let length = match counted.window_ns {
+                0 => *period.unwrap_or(&0),
+                of_share => of_share.into(),
+            };
+            let more = (now_ns - counted.end_ns).checked_div(length).unwrap_or(0);
+            // A window of a share is counted by the next charge, even if it has received enough.
+            let received_ns = edge.supply_ns.saturating_sub(counted.base_ns);
+            let received_ns = if counted.window_ns == 0 { received_ns.min(owed_ns) } else { received_ns };
+            let missing_ns = owed_ns.saturating_sub(received_ns);
             promise.windows += more + 1;
-            promise.not_kept += more + 1;
-            promise.promised_ns = promise.promised_ns.saturating_add(promised_ns);
+            promise.not_kept += more + u64::from(missing_ns > 0);
+            promise.promised_ns = promise.promised_ns.saturating_add(owed_ns.saturating_mul(more + 1));
             promise.received_ns = promise.received_ns.saturating_add(received_ns);
-            promise.missing_ns = promise.missing_ns.saturating_add(promised_ns - received_ns);
-            promise.why = None; // the next charge finds out
+            let missing_ns = missing_ns.saturating_add(owed_ns.saturating_mul(more));
+            promise.missing_ns = promise.missing_ns.saturating_add(missing_ns);
+            if missing_ns > 0 {
+                promise.why = None; // the next charge finds out
+            }
             let least_ns = if more > 0 { 0 } else { received_ns };
             promise.least_ns = Some(promise.least_ns.map_or(least_ns, |least| least.min(least_ns)));
         }

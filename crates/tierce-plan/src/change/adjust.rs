@@ -43,6 +43,7 @@ impl Plan {
         for edge in plan.edges.iter_mut().chain(under).filter(|edge| edge.spot == spot) {
             (edge.params, edge.given) = (params, given);
         }
+        policies::promised::fill(&mut plan);
         plan.replace(spot, &words)?;
         structure::faults(&plan, &[]).is_empty().then_some(plan)
     }

@@ -489,8 +489,18 @@ impl Plan {
                 .iter()
                 .all(|name| policies::position(&policy.edge_params, name).is_none())
             && ["warp", "warp_limit", "unwarp"].into_iter().all(zero)
+            && !(self.has_needs(edge.child) && policies::promised::places(policy).is_some())
             && !self.sets.iter().flat_map(|set| &set.under).any(placed)
             && !self.edges.iter().chain(self.sets.iter().flat_map(|set| set.ways().flatten())).any(firm)
+    }
+
+    /// What it needs may be what is promised to it.
+    fn has_needs(&self, child: Child) -> bool {
+        match child {
+            Child::Node(node) => self.nodes.get(node).is_some_and(|node| !node.needs.is_empty()),
+            Child::Task(task) => self.tasks.get(task).is_some_and(|task| !task.needs.is_empty()),
+            Child::Set(_) => true,
+        }
     }
 
     /// The child of that edge may have a `job_deadline`: it is a task without a load, and its parent has no order by deadlines.

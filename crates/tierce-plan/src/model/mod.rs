@@ -42,7 +42,7 @@ use tierce_guarantee::Guarantee;
 use tierce_policy::Cpus;
 
 /// Number of parameters a node or an edge has at most.
-pub const PARAMS: usize = tierce_policy::raw::PARAMS;
+pub const PARAMS: usize = tierce_policy::raw::EDGE_PARAMS;
 /// Parameters of a node, at most.
 pub const NODE_PARAMS: usize = tierce_policy::raw::NODE_PARAMS;
 

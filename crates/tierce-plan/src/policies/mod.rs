@@ -5,6 +5,7 @@
 
 pub mod criticality;
 pub mod fair;
+pub mod promised;
 pub mod reservation;
 pub mod rounds;
 pub mod slots;

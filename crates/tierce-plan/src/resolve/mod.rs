@@ -24,7 +24,7 @@ mod tasks;
 
 use crate::model::any_cpu::{Placed, Placer, Standing};
 use crate::model::*;
-use crate::policies::{self, PolicyRecord};
+use crate::policies::{self, promised, PolicyRecord};
 use crate::text::faults::Fault;
 use crate::text::files::Files;
 use crate::text::source::{Sources, Spot};
@@ -169,6 +169,7 @@ impl Resolver {
         }
         items.iter().filter(|item| item.kind == ItemKind::Chain).for_each(|item| self.chain(item));
         self.triggered();
+        promised::fill(&mut self.plan);
     }
 
     // ---- names ------------------------------------------------------------------------------------------------
@@ -388,6 +389,12 @@ impl Resolver {
         let own = OfThread { name: "weight", word: "nice", otherwise: None, at: &mut nice };
         let params = self.params(&owner, &mut fields, Some(own));
         fields.finish(&mut self.collector);
+        let promised = promised::places(policy).zip(params).map_or(0, |((at, _), params)| params[at]);
+        if promised > 0 {
+            let message = "nothing can be promised to each of any number of threads";
+            let fault = Fault::new("promise_is_for_parts", value.spot, message).value(show_time(promised));
+            self.collector.add(fault.hint("leave out `promised`"));
+        }
         if let Some(params) = params {
             self.plan.each = Some(Each { params, nice, spot: value.spot });
         }

@@ -38,12 +38,13 @@ pub fn given(params: &[Param], table: &Table) -> u8 {
 }
 
 /// Parameters of which the one may not be larger than the other, and what says so.
-const ORDERED: [(&str, &str, &str); 5] = [
+const ORDERED: [(&str, &str, &str); 6] = [
     ("deadline", "period", "deadline_must_not_exceed_period"),
     ("budget", "deadline", "budget_must_not_exceed_deadline"),
     ("budget", "period", "budget_must_not_exceed_period"),
     ("least_burst", "burst", "burst_must_lie_within_its_limits"),
     ("burst", "largest_burst", "burst_must_lie_within_its_limits"),
+    ("promised", "promise_period", "promise_must_fit_its_period"),
 ];
 
 /// The first two parameters of which the one is larger than the other and may not be: their places and the rule. A deadline that

@@ -33,7 +33,7 @@ impl Graph {
         &mut self,
         parent: u32,
         child: u32,
-        params: [u64; 4],
+        params: impl AsRef<[u64]>,
         rank: i32,
         way: impl Into<Way>,
         now: u64,
@@ -74,15 +74,15 @@ impl Graph {
     }
 
     /// Attach an edge of [`Self::edge_new`].
-    pub fn edge_attach(&mut self, edge: u32, params: [u64; raw::PARAMS], now: u64) -> Result<(), Error> {
-        self.stage(&params);
+    pub fn edge_attach(&mut self, edge: u32, params: impl AsRef<[u64]>, now: u64) -> Result<(), Error> {
+        self.stage(params.as_ref());
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_attach(edge, now) })
     }
 
     /// New parameters of an attached edge: all or nothing.
-    pub fn set(&mut self, edge: u32, params: [u64; 4], now: u64) -> Result<(), Error> {
-        self.stage(&params);
+    pub fn set(&mut self, edge: u32, params: impl AsRef<[u64]>, now: u64) -> Result<(), Error> {
+        self.stage(params.as_ref());
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_set(edge, now) })
     }

@@ -81,11 +81,11 @@ impl World {
         self.graph.node_new(number(policy), 0, Cpus::from(0), params).expect("a node")
     }
 
-    pub fn under(&mut self, parent: u32, child: u32, params: [u64; 4]) -> u32 {
+    pub fn under(&mut self, parent: u32, child: u32, params: impl AsRef<[u64]>) -> u32 {
         self.try_under(parent, child, params).unwrap()
     }
 
-    pub fn try_under(&mut self, parent: u32, child: u32, params: [u64; 4]) -> Result<u32, Error> {
+    pub fn try_under(&mut self, parent: u32, child: u32, params: impl AsRef<[u64]>) -> Result<u32, Error> {
         let edge = self.graph.attach(parent, child, params, 0, false, self.now);
         self.rest();
         edge
@@ -104,7 +104,7 @@ impl World {
         task
     }
 
-    pub fn task(&mut self, parent: u32, name: &str, params: [u64; 4]) -> Leaf {
+    pub fn task(&mut self, parent: u32, name: &str, params: impl AsRef<[u64]>) -> Leaf {
         let task = self.free_task(name);
         Leaf { task, edge: self.under(parent, task, params) }
     }

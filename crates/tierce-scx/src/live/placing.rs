@@ -30,7 +30,7 @@ impl Live {
             let moved =
                 wanted.spread && has.flags & raw::EDGE_SPREAD != 0 && family(has.parent) == family(parent);
             let same = (has.parent == parent || moved)
-                && wanted.may_have(&has.param)
+                && wanted.may_have(&has.params())
                 && has.rank == wanted.rank
                 && (has.flags & raw::EDGE_WHEN_SPENT != 0) == wanted.when_spent;
             if edge == 0 || !same {
@@ -104,7 +104,7 @@ impl Live {
         let below = |node: usize| {
             let (kernel, parent) = (&self.kernel, self.ids.nodes[node]);
             let edges = (1..kernel.edges_used()).map(|edge| kernel.edge(edge));
-            edges.filter(move |edge| edge.parent == parent && edge.child != 0).map(|edge| edge.param)
+            edges.filter(move |edge| edge.parent == parent && edge.child != 0).map(|edge| edge.params())
         };
         let ways = dry_run::where_it_may_run(&plan, plan.ways(set, below), live.allowed);
         let mut refused = None;

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use tierce_admission::PlanExt;
 use tierce_plan::{parse_time, Attach, Cpus, Plan};
-use tierce_policy::{policies, raw, Control, Param, ParamKind, Refusal};
+use tierce_policy::{policies, Control, Param, ParamKind, Params, Refusal};
 use toml::{Table, Value};
 
 /// A scenario.
@@ -247,7 +247,7 @@ impl Names {
         Ok((self.id(parent)?, self.id(child)?))
     }
 
-    fn edge_params(&self, edge: &str, given: &Table) -> Result<[u64; raw::PARAMS]> {
+    fn edge_params(&self, edge: &str, given: &Table) -> Result<Params> {
         let policy = self.policies.get(&self.ends(edge)?.0).context("the parent is a node")?;
         let record = policies().iter().find(|record| record.number == *policy).context("a policy")?;
         params(&record.edge_params, given)
