@@ -462,12 +462,18 @@ fn a_hostile_user() {
 }
 
 /// The same on one CPU: every period has its budget, as on a machine that is left in peace ([`one_cpu`] of `kernel.rs`) but for 30 us. What a
-/// period has more is a debt in the next one, so none has 50 us more either.
+/// period has more is a debt in the next one, so none has 50 us more either. But for what the kernel takes: interrupts, and threads that
+/// it has bound to the CPU.
 #[test]
 fn a_hostile_user_on_one_cpu() {
     let [before, after] = hostile(1);
-    assert_eq!(promise(&after, "not_kept"), promise(&before, "not_kept"), "{after}");
-    assert!(promise(&after, "least_ns") >= 2_000_000 - 50_000, "{after}");
+    let since = |key: &str| promise(&after, key) - promise(&before, key);
+    match since("not_kept") {
+        0 => assert!(promise(&after, "least_ns") >= 2_000_000 - 50_000, "{after}"),
+        missed => {
+            assert!(missed <= since("windows") / 100 && after["promise"]["why"] == "stolen", "{after}");
+        }
+    }
 }
 
 fn promise(row: &Value, key: &str) -> u64 {
