@@ -298,7 +298,8 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 	}
 	if (why != TIERCE_RESTORED) {
 		fair_clock_comes(x, now);
-		if ((x->flags & (EDGE_VARIANT | EDGE_PROMISED)) || x->param[FAIR_WARP_LIMIT] || node->param[FAIR_CREDIT] || why == TIERCE_MOVED) {
+		if ((x->flags & (EDGE_VARIANT | EDGE_PROMISED)) || x->param[FAIR_WARP_LIMIT] || node->param[FAIR_CREDIT] ||
+		    why == TIERCE_MOVED) {
 			fair_comes(edge, why, now);
 		} else { /* the same without credit, warp and promise */
 			if (x->fair.tag < node->clock)

@@ -163,7 +163,7 @@ struct tierce_promise {
 	u64 missing_ns;		      /* in those that were broken */
 	u64 least_ns;		      /* received in one of them; never: there was none */
 	u32 windows, broken;
-	u32 why;	  /* the last one was broken, enum tierce_unkept */
+	u32 why;       /* the last one was broken, enum tierce_unkept */
 	u32 window_ns; /* EDGE_PROMISED: how long one is */
 };
 

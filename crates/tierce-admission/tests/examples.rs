@@ -123,7 +123,7 @@ fn the_desktop_is_what_its_text_says() {
     assert_eq!(plan.nodes[0].roots, [0]);
     assert!(matches!(&plan.tasks[0].load, Some(Load::Periodic(load)) if load.deadline_ns == 10_000_000));
     let audio = plan.edges.iter().find(|edge| edge.child == Child::Task(0)).unwrap();
-    assert_eq!((audio.parent, audio.params), (1, [2_000_000, 10_000_000, 10_000_000, 0]));
+    assert_eq!((audio.parent, audio.params), (1, [2_000_000, 10_000_000, 10_000_000, 0, 0, 0]));
     assert!(plan.entries[0].any[0].comm.as_ref().unwrap().matches("audio-0"));
 }
 

@@ -155,8 +155,7 @@ impl Resolver {
         defaults.into_iter().for_each(|table| self.preset(table));
         let copies = self.copies(&items);
         let mut items = for_each::with_copies(items, &copies);
-        let machine = &self.plan.machine;
-        let cpus = (machine.named, machine.cpus);
+        let cpus = (self.plan.machine.named, self.plan.machine.cpus);
         self.places = places::find(&items, cpus, self.plan.run.other_cpus, &self.placed);
         items.retain(|item| self.declare(item));
         for item in &items {
