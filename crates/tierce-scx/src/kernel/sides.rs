@@ -1,6 +1,6 @@
 //! What the kernel side keeps beside the engine's state, as it lies in its memory.
 
-use tierce_policy::Params;
+use tierce_policy::raw;
 
 /// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
 #[repr(C)]
@@ -120,7 +120,7 @@ pub struct Side {
     pub ready: u32,
     /// Node for threads that match nothing.
     pub default_node: u32,
-    default_param: Params,
+    default_param: [u64; raw::PARAMS],
     default_nice: u32,
     lock_lost: u32,
     default_jobs: u64,
