@@ -93,5 +93,25 @@ say bad-beside "$(cat /tmp/beside)"
 wait $labels
 say bad-labels "$(cat /tmp/labels)"
 say bad-memory "[$before,$(peak)]"
+
+# A share of a scheduler of alice's own: what it promises is counted, and she is told when it is not kept, because root's program took the CPU.
+ask scheduler alice --policy fair --budget 6ms --period 10ms
+spin alice shared
+shared=$!
+spin alice shared
+other=$!
+sleep 0.5
+ask share alice --thread "$shared" --guarantee "'PSBE 1/4 20ms'" \
+	--under "$(sed -n 's/.*"name":"\(grant-[0-9]*\)".*/\1/p' /out/scheduler.said)"
+ask beside alice --thread "$other" --guarantee "'PS 1/100'" \
+	--under "$(sed -n 's/.*"name":"\(grant-[0-9]*\)".*/\1/p' /out/scheduler.said)"
+su alice -c 'exec tierce request --watch --json' >/out/share.told &
+watcher=$!
+sleep 2
+say share-kept "$(tierce status --json | tr -d '\n')"
+chrt -f 10 meter spin --name taker --time 2s >/dev/null
+sleep 1
+say share-taken "$(tierce status --json | tr -d '\n')"
+kill $watcher
 over
 finish TERM

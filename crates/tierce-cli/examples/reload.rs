@@ -221,9 +221,10 @@ fn now(live: &mut Live) -> Result<serde_json::Value> {
         let held = live.held();
         i64::from(held.used.nodes) - i64::from(held.plan.nodes + held.threads)
     };
-    let begun = Instant::now();
-    while left_over(live) != 0 && begun.elapsed() < Duration::from_secs(60) {
+    let (begun, mut left) = (Instant::now(), left_over(live));
+    while left != 0 && begun.elapsed() < Duration::from_secs(60) {
         turns(live, 100)?; // somebody is about to come or go
+        left = left_over(live);
     }
     Ok(json!({
         "state": state()?,
@@ -232,7 +233,8 @@ fn now(live: &mut Live) -> Result<serde_json::Value> {
         "waited_ns": waited_ns,
         "stolen_ns": stolen_ns,
         "hog_ns": hog_ns,
-        "left_over": left_over(live),
+        "left_over": left,
+        "left_over_for_ms": begun.elapsed().as_millis() as u64,
         "held_for_nobody": held_for_nobody(live),
     }))
 }

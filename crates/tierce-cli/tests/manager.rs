@@ -542,7 +542,8 @@ fn hostile(cpus: u32) -> [Value; 2] {
 #[test]
 fn rules_make_nodes_that_hold() {
     let clients = format!("{}:/guest/clients", std::env::current_exe().unwrap().display());
-    let boot = Boot::of("rules.sh", 1, &["manager.toml", "bad.rhai"], &["--file", &clients]);
+    let boot =
+        Boot::of("rules.sh", 1, &["manager.toml", "bad.rhai"], &["--program", "chrt", "--file", &clients]);
     let (got, log) = (|scenario: &str| boot.got(scenario), || boot.log());
     // CPU time of a part from the node above, in parts per million, between two looks.
     let share = |scenario: &str, parent: &str, child: &str| {
@@ -608,6 +609,26 @@ fn rules_make_nodes_that_hold() {
     assert!(wait_ms < 50.0, "{beside}");
     let [before, after] = [0, 1].map(|when| got("bad-memory")[when].as_u64().unwrap());
     assert!(after - before < 32 * 1024, "{before} KiB, then {after} KiB");
+
+    // What a share promises, 20 ms in each 160, is counted, and told when it is not kept.
+    let granted = |scenario: &str| got(scenario).pointer("/said/answer/about/granted/name").cloned();
+    let part = granted("share").unwrap_or_else(|| panic!("{}\n{}", got("share"), log()));
+    let row = |status: &str| {
+        let rows = got(status)["promises"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == part).unwrap_or_else(|| panic!("{status}: {rows:?}")).clone()
+    };
+    let [kept, taken] = ["share-kept", "share-taken"].map(row);
+    println!("kept: {kept}\ntaken: {taken}");
+    assert_eq!((&kept["budget_ns"], &kept["period_ns"]), (&json!(20_000_000), &json!(160_000_000)));
+    assert!(promise(&kept, "windows") >= 8 && promise(&kept, "not_kept") == 0, "{kept}");
+    let windows = promise(&kept, "windows");
+    assert_eq!(promise(&kept, "promised_ns"), windows * 20_000_000);
+    assert!(promise(&kept, "received_ns") >= windows * 40_000_000, "it has a quarter: {kept}");
+    assert!(promise(&taken, "not_kept") >= 4, "{taken}");
+    let told = std::fs::read_to_string(boot.out.join("share.told")).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_it = |line: &&Value| line["event"]["what"] == "promise_not_kept" && line["event"]["part"] == part;
+    println!("{}", told.iter().find(is_it).unwrap_or_else(|| panic!("{told:?}")));
     for run in ["first-end", "second-end"] {
         assert_eq!(got(run), &json!({ "code": 0, "state": "disabled" }), "{}", log());
     }
