@@ -627,7 +627,11 @@ fn rules_make_nodes_that_hold() {
     assert!(promise(&taken, "not_kept") >= 4, "{taken}");
     let told = std::fs::read_to_string(boot.out.join("share.told")).unwrap();
     let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let is_it = |line: &&Value| line["event"]["what"] == "promise_not_kept" && line["event"]["part"] == part;
+    let begin = format!("{} below ", part.as_str().unwrap());
+    let is_it = |line: &&Value| {
+        let event = &line["event"];
+        event["what"] == "promise_not_kept" && event["text"].as_str().unwrap().starts_with(&begin)
+    };
     println!("{}", told.iter().find(is_it).unwrap_or_else(|| panic!("{told:?}")));
     for run in ["first-end", "second-end"] {
         assert_eq!(got(run), &json!({ "code": 0, "state": "disabled" }), "{}", log());
