@@ -499,7 +499,7 @@ impl Plan {
         match child {
             Child::Node(node) => self.nodes.get(node).is_some_and(|node| !node.needs.is_empty()),
             Child::Task(task) => self.tasks.get(task).is_some_and(|task| !task.needs.is_empty()),
-            Child::Set(_) => true,
+            Child::Set(set) => self.sets.get(set).is_some_and(|set| !set.needs.is_empty()),
         }
     }
 
